@@ -1,0 +1,177 @@
+/* The arena: alignment, zeroing, limits, refusal by the allocator at every step, overflow, growable arrays.
+ */
+#include "tests/unit/support.h"
+
+#include <string.h>
+
+static void memory_is_aligned_zeroed_and_separate(void **state)
+{
+    (void)state;
+    TEST_ARENA(arena);
+    static const size_t sizes[] = {0, 1, 15, 16, 17, 4096, 70000, 1, 5u << 20, 3};
+    unsigned char *memory[sizeof sizes / sizeof *sizes];
+    for (unsigned round = 0; round < 20; round++)
+        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+            memory[i] = arena_alloc(&arena, sizes[i]);
+            assert_int_equal((uintptr_t)memory[i] % 16, 0);
+            for (size_t j = 0; j<sizes[i]; j += sizes[i]> 100 ? 97 : 1)
+                assert_int_equal(memory[i][j], 0);
+            memset(memory[i], (int)(i + 1), sizes[i]);
+        }
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (size_t j = 0; j < sizes[i]; j++)
+            if (memory[i][j] != i + 1)
+                fail_msg("allocation %zu was overwritten at %zu", i, j);
+    arena_release(&arena);
+}
+
+static void a_limit_is_kept_and_jumps(void **state)
+{
+    (void)state;
+    struct recovery recovery;
+    struct arena arena;
+    arena_init(&arena, &system_allocator, &recovery);
+    arena.limit = 1u << 20;
+    volatile unsigned taken = 0;
+    if (setjmp(recovery.jump) == 0)
+        for (;;) {
+            arena_alloc(&arena, 10000);
+            taken++;
+            assert_true(taken < 200);
+        }
+    assert_true(arena.total <= arena.limit);
+    assert_true(taken >= 50); /* most of the limit can be used */
+    assert_null(arena_try_alloc(&arena, 2u << 20));
+    arena_release(&arena);
+    assert_int_equal(arena.total, 0);
+    if (setjmp(recovery.jump) == 0)
+        assert_non_null(arena_alloc(&arena, 16)); /* usable again */
+    arena_release(&arena);
+}
+
+/* Uses every way to allocate. */
+static void use_arena(struct arena *arena)
+{
+    VEC(int) numbers = {0};
+    for (int i = 0; i < 40000; i++)
+        vec_push(arena, &numbers, i);
+    arena_string(arena, "text");
+    arena_printf(arena, "%s %d", "text", 1);
+    arena_array(arena, 1000, 1000);
+    arena_copy(arena, "abc", 3);
+}
+
+static void every_refusal_recovers_without_a_leak(void **state)
+{
+    (void)state;
+    unsigned refusals = 0;
+    for (unsigned grants = 0;; grants++) {
+        struct counting counting = {.left = grants};
+        struct allocator allocator = {counting_allocate, counting_release, &counting};
+        struct recovery recovery;
+        struct arena arena;
+        arena_init(&arena, &allocator, &recovery);
+        volatile bool refused = true;
+        if (setjmp(recovery.jump) == 0) {
+            use_arena(&arena);
+            refused = false;
+        }
+        arena_release(&arena);
+        assert_int_equal(counting.alive, 0);
+        assert_int_equal(counting.bytes, 0);
+        if (!refused)
+            break;
+        refusals++;
+        assert_true(refusals < 100);
+    }
+    assert_true(refusals >= 3);
+}
+
+static void sizes_that_overflow_are_refused(void **state)
+{
+    (void)state;
+    static const size_t pairs[][2] = {{SIZE_MAX, 2},
+                                      {SIZE_MAX / 2 + 1, 2},
+                                      {SIZE_MAX, 1},
+                                      {SIZE_MAX / 2, 2},
+                                      {(size_t)1 << 32, (size_t)1 << 32}};
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        struct counting counting = {.left =
+                                        0}; /* a request that reached the allocator would also be refused */
+        struct allocator allocator = {counting_allocate, counting_release, &counting};
+        struct recovery recovery;
+        struct arena arena;
+        arena_init(&arena, &allocator, &recovery);
+        volatile bool refused = false;
+        if (setjmp(recovery.jump) == 0)
+            arena_array(&arena, pairs[i][0], pairs[i][1]);
+        else
+            refused = true;
+        assert_true(refused);
+    }
+    TEST_ARENA(arena);
+    assert_null(arena_try_alloc(&arena, SIZE_MAX));
+    assert_null(arena_try_alloc(&arena, SIZE_MAX - 15));
+    arena_release(&arena);
+}
+
+static void vectors_keep_their_items(void **state)
+{
+    (void)state;
+    TEST_ARENA(arena);
+    VEC(uint64_t) numbers = {0};
+    for (uint64_t i = 0; i < 100000; i++)
+        vec_push(&arena, &numbers, i * i);
+    assert_int_equal(numbers.count, 100000);
+    for (uint32_t i = 0; i < numbers.count; i++)
+        if (numbers.items[i] != (uint64_t)i * i)
+            fail_msg("item %u changed", i);
+    arena_release(&arena);
+}
+
+static void a_vector_that_would_wrap_jumps(void **state)
+{
+    (void)state;
+    struct recovery recovery;
+    struct arena arena;
+    arena_init(&arena, &system_allocator, &recovery);
+    volatile bool refused = false;
+    char item = 0;
+    uint32_t capacity = 1u << 31;
+    if (setjmp(recovery.jump) == 0)
+        vec_grow(&arena, &item, 1, 1u << 31, &capacity);
+    else
+        refused = true;
+    assert_true(refused);
+    arena_release(&arena);
+}
+
+static void strings_are_copied_and_formatted(void **state)
+{
+    (void)state;
+    TEST_ARENA(arena);
+    char source[] = "abc";
+    char *copy = arena_string(&arena, source);
+    source[0] = 'x';
+    assert_string_equal(copy, "abc");
+    assert_string_equal(arena_printf(&arena, "%s-%05d", "n", 42), "n-00042");
+    char *wide = arena_printf(&arena, "%*d", 100000, 7);
+    assert_int_equal(strlen(wide), 100000);
+    assert_memory_equal(arena_copy(&arena, "\0a\0", 3), "\0a\0", 3);
+    assert_non_null(arena_copy(&arena, NULL, 0));
+    arena_release(&arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(memory_is_aligned_zeroed_and_separate),
+        cmocka_unit_test(a_limit_is_kept_and_jumps),
+        cmocka_unit_test(every_refusal_recovers_without_a_leak),
+        cmocka_unit_test(sizes_that_overflow_are_refused),
+        cmocka_unit_test(vectors_keep_their_items),
+        cmocka_unit_test(a_vector_that_would_wrap_jumps),
+        cmocka_unit_test(strings_are_copied_and_formatted),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
