@@ -1,0 +1,143 @@
+/* Kernel IR: one kernel as structured statements over memory objects, for one target. The printers (print_cuda,
+ * print_llvm) see only this and decide nothing.
+ *
+ * Expressions are those of ir/expr.h in the kernel's own pool. AXIS, LOAD, LOAD_OR, REDUCED and FUNCTIONs are gone:
+ * loops define VARIABLEs, memory is read by ELEMENT at a flat index, functions are expanded (expr_expand). DIM is a
+ * kernel parameter. Index arithmetic is i64; where `index_bits` is 32 the CUDA printer narrows every i64 expression that
+ * hangs on variables of loops, thread and block indices, dims and constants alone, and `prepare` refuses sizes beyond.
+ *
+ * Lanes. A CPU kernel may compute on vectors (`lanes` > 1): every arithmetic operation takes equal lanes. A CUDA kernel
+ * may only load, store, PACK and LANE them (16-byte accesses). */
+#ifndef GPUCC_CODEGEN_KERNEL_IR_H
+#define GPUCC_CODEGEN_KERNEL_IR_H
+
+#include "ir/expr.h"
+#include "ir/target.h"
+
+enum memory_space {
+    MEMORY_GLOBAL,   /* a kernel parameter: one of the caller's buffers */
+    MEMORY_SHARED,   /* CUDA: of the block */
+    MEMORY_REGISTER, /* of the thread; indices must be constants after unrolling */
+    MEMORY_SCRATCH,  /* CPU: of the worker thread, given by the runtime, 64-byte aligned, contents undefined at entry */
+};
+
+struct kernel_memory {
+    enum memory_space space;
+    enum dtype dtype;    /* of an element, as stored; f16 and bf16 stay bits until converted */
+    uint16_t lanes;      /* REGISTER: each element is a vector of so many; else 1 */
+    bool read, written;  /* GLOBAL */
+    int64_t count;       /* elements; GLOBAL: 0 */
+    const char *label;   /* an identifier of our own ("x", "tile_a"), never the model's text */
+    uint32_t alignment;  /* bytes that the base is known to have; GLOBAL buffers have 256, views of I/O at least the element's */
+};
+
+struct kernel_variable {
+    enum dtype dtype;
+    uint16_t lanes;
+    bool mutable;        /* may be assigned after its declaration */
+    const char *label;
+};
+
+enum statement_kind {
+    STATEMENT_DECLARE,   /* variable = value: the variable's one declaration; its scope is the rest of the list */
+    STATEMENT_ASSIGN,    /* variable = value */
+    STATEMENT_FOR,       /* for variable = begin; variable < end; variable += step: body */
+    STATEMENT_IF,        /* if condition: body, else otherwise */
+    STATEMENT_STORE,     /* memory[index ..] = value (value's lanes elements) */
+    STATEMENT_BARRIER,   /* CUDA: all threads of the block */
+    STATEMENT_COMMENT,   /* text of our own, one line */
+};
+
+enum loop_kind {
+    LOOP_SERIAL,
+    LOOP_UNROLL,     /* constant bounds; fully */
+    LOOP_VECTORISE,  /* CPU: iterations are independent, or combine only by the reduction that REASSOCIATE marks */
+    LOOP_PARALLEL,   /* CPU, outermost, once: begin .. end is split over workers by the runtime */
+};
+
+struct statement;
+struct statement_list {
+    struct statement *first, *last;
+};
+
+struct statement {
+    enum statement_kind kind;
+    struct statement *next;
+    uint32_t variable;           /* DECLARE, ASSIGN, FOR */
+    expr value;                  /* DECLARE, ASSIGN, STORE; IF: the condition */
+    bool reassociate;            /* ASSIGN of v = v op x in a VECTORISE loop: the order of the sum is free */
+    enum loop_kind loop;
+    expr begin, end, step;       /* FOR */
+    struct statement_list body, otherwise;
+    uint32_t memory;             /* STORE */
+    expr index;
+    const char *text;            /* COMMENT */
+};
+
+enum { MAX_KERNEL_MEMORIES = 64, MAX_KERNEL_DIMS = 64 };
+
+struct kernel {
+    struct exprs *pool;
+    const char *name;            /* set when the kernel is unique: anchor's operator type + 8 hex digits of its hash */
+    const char *strategy;        /* the strategy's name */
+    const char *config;          /* its parameters as text, "tile=64x64, threads=256" */
+    VEC(struct kernel_memory) memories; /* GLOBAL ones first, in parameter order */
+    uint32_t global_count;
+    VEC(struct kernel_variable) variables; /* variable 0 is unused */
+    VEC(dim) dims;               /* parameters behind the buffers, in order of first use */
+    struct statement_list body;
+
+    dim grid[3];                 /* CUDA: blocks */
+    uint32_t block[3];           /* CUDA: threads */
+    uint32_t min_blocks;         /* CUDA: of __launch_bounds__, 0: not stated */
+    uint32_t index_bits;         /* CUDA: 32 or 64 */
+    dim work;                    /* CPU: end of the LOOP_PARALLEL loop; 1 when there is none */
+    uint64_t scratch_bytes;      /* CPU: a worker needs */
+
+    /* For the comment block and for `info`: what it does and what that costs. */
+    const char *summary;         /* "Conv + Relu: f32[s0, 64, 56, 56], 3x3" built from our own words and numbers */
+    dim bytes, operations;       /* moved to and from memory at least; arithmetic */
+    const struct location *location;
+};
+
+struct kernel *kernel_new(struct arena *arena, struct dims *dims);
+uint32_t kernel_memory_add(struct kernel *kernel, const struct kernel_memory *memory);
+uint32_t kernel_variable_add(struct kernel *kernel, enum dtype dtype, uint16_t lanes, bool mutable, const char *label);
+expr kernel_variable(const struct kernel *kernel, uint32_t variable); /* VARIABLE expression */
+expr kernel_element(const struct kernel *kernel, uint32_t memory, expr index, uint16_t lanes);
+expr kernel_dim(struct kernel *kernel, dim d); /* a DIM parameter (recorded), or a constant */
+
+/* Building statements: `at` is the list they are appended to. */
+struct block {
+    struct kernel *kernel;
+    struct statement_list *at;
+};
+expr build_declare(struct block *block, const char *label, expr value);           /* returns the VARIABLE */
+uint32_t build_mutable(struct block *block, const char *label, expr value);       /* returns the variable's number */
+void build_assign(struct block *block, uint32_t variable, expr value);
+struct statement *build_for(struct block *block, const char *label, expr begin, expr end, expr step,
+                            enum loop_kind loop, struct block *body, expr *variable);
+void build_if(struct block *block, expr condition, struct block *then, struct block *otherwise); /* otherwise: may be NULL */
+void build_store(struct block *block, uint32_t memory, expr index, expr value);
+void build_barrier(struct block *block);
+void build_comment(struct block *block, const char *text);
+
+/* Lowering of a Definition's expression into the kernel: AXIS by the given variables, loads to ELEMENTs of the memories
+ * bound to the buffers (LOAD_OR with its range tests), REDUCED by the given expressions, then expr_expand. */
+struct lowering {
+    struct kernel *kernel;
+    const struct definition *definition;
+    const uint32_t *memories;  /* [buffer]: kernel memory, or UINT32_MAX where the buffer is not in memory */
+    const expr *axes;          /* [axis] */
+    const expr *reduced;       /* [reduction] */
+    /* Buffers not in memory: their value at the given indices (of this kernel's pool); may be NULL. */
+    expr (*value)(void *user, uint32_t buffer, uint32_t rank, const expr *indices);
+    void *user;
+};
+expr lower_expr(const struct lowering *lowering, expr e);
+expr lower_index(const struct lowering *lowering, uint32_t buffer, const expr *indices); /* flat, row-major, lowered */
+
+bool kernel_verify(const struct kernel *kernel, const struct machine *machine, struct text *why);
+void kernel_print(const struct kernel *kernel, struct text *out); /* docs/kernel-ir.md */
+
+#endif

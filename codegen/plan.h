@@ -1,0 +1,86 @@
+/* Plan: all decisions for one target, ready to be written into a bundle: buffers, kernels, launches. Built from the
+ * groups by plan_build; read by the bundle writer. Sizes stay dims; offsets in the arena are found in `prepare` by the
+ * runtime's planner from the live ranges here. */
+#ifndef GPUCC_CODEGEN_PLAN_H
+#define GPUCC_CODEGEN_PLAN_H
+
+#include "codegen/strategy.h"
+#include "ir/group.h"
+
+enum plan_buffer_kind {
+    PLAN_INPUT,    /* index: of the graph's inputs */
+    PLAN_OUTPUT,   /* index: of the graph's outputs */
+    PLAN_CONSTANT, /* index: of `constants` */
+    PLAN_ARENA,
+};
+
+struct plan_buffer {
+    enum plan_buffer_kind kind;
+    uint32_t index;
+    enum dtype dtype;
+    dim elements;
+    /* ARENA: launches during which it holds something, inclusive. */
+    uint32_t first, last;
+    /* ARENA: shares the memory of another arena buffer (in place); UINT32_MAX: its own. The other one's range covers both. */
+    uint32_t shares;
+};
+
+/* A constant as it stands in the bundle: a value of the graph (an initialiser, or computed from initialisers alone by the
+ * nodes before it), optionally repacked. */
+struct plan_constant {
+    value_id value;
+    const struct definition *recipe; /* NULL: as it is */
+    enum dtype dtype;
+    int64_t elements;
+};
+
+struct plan_launch {
+    uint32_t kernel;          /* of `kernels` */
+    const uint32_t *buffers;  /* [kernel's global_count]: plan buffers */
+    const dim *dims;          /* [kernel's dims count]: this launch's dims, in the kernel's parameter order */
+    dim grid[3];
+    dim work;
+    const struct location *location; /* nodes that it computes */
+};
+
+struct plan_kernel {
+    struct kernel *kernel;    /* the first of those that are equal; its name is final */
+    char hash[65];            /* design.md section 9, "kernel hash" (hex, NUL) */
+    const char *source;       /* CUDA C; NULL for CPU kernels */
+    uint32_t dim_count;
+};
+
+/* An output that needs no launch: the same memory as an input or a constant of the graph; copied by the runtime. */
+struct plan_copy {
+    uint32_t from, to; /* plan buffers */
+};
+
+struct plan {
+    const struct machine *machine;
+    VEC(struct plan_buffer) buffers;
+    VEC(struct plan_constant) constants;
+    VEC(struct plan_kernel) kernels;
+    VEC(struct plan_launch) launches;
+    VEC(struct plan_copy) copies;
+};
+
+struct plan_options {
+    int optimisation;
+    uint32_t threads;
+    void (*explain)(void *user, const char *line); /* decisions, or NULL */
+    void *explain_user;
+};
+
+/* Groups -> strategies -> unique kernels -> launches, live ranges, in-place sharing. */
+bool plan_build(const struct graph *graph, const struct grouping *grouping, const struct machine *machine,
+                const struct plan_options *options, struct arena *arena, struct diagnostics *diagnostics,
+                struct plan *out);
+
+/* Largest sum of live arena bytes, and the arena's size by the runtime's planner, with every symbol at its hint. */
+void plan_memory(const struct graph *graph, const struct plan *plan, uint64_t *live, uint64_t *arena_bytes);
+
+/* The strategies' table of functions for passes/ (ir/target.h). `optimisation` as -O. */
+struct target_services plan_services(const struct graph *graph, const struct machine *machine, int optimisation,
+                                     struct arena *arena);
+
+#endif

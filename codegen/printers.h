@@ -1,0 +1,58 @@
+/* The two printers of Kernel IR, and what compiles their output. LLVM-C enters through print_llvm*.c and llvm_object.c;
+ * NVRTC through nvrtc.c. */
+#ifndef GPUCC_CODEGEN_PRINTERS_H
+#define GPUCC_CODEGEN_PRINTERS_H
+
+#include "codegen/plan.h"
+
+/* CUDA C of one kernel named `name`: header-free, without any text of the model. `comments`: with the comment block
+ * (node numbers, op types, shapes, bytes, operations, roofline time) or bare (what is hashed). */
+void print_cuda(const struct kernel *kernel, const char *name, const struct machine *machine, bool comments,
+                struct text *out);
+/* What every emitted file begins with: typedefs (f32x4, ...) that kernels use. */
+void print_cuda_prelude(struct text *out);
+
+/* A relocatable x86-64 (later AArch64) object that holds CPU kernels under the given symbol names, one copy an ISA level:
+ * `machines` lists the levels ("cpu" is x86-64-v3, "cpu-v4" v4); symbols are <name>_<level>. Position independent, no
+ * library calls. Signature of a kernel, see runtime/bundle_format.h:
+ *     void (void *const *buffers, const int64_t *dims, int64_t begin, int64_t end, void *scratch) */
+struct object_kernel {
+    const struct kernel *kernel;
+    const char *symbol;
+    const struct machine *machine;
+};
+
+
+struct object_file {
+    const unsigned char *bytes; /* in the arena */
+    size_t length;
+};
+/* Several objects, compiled on `threads` threads; equal input gives equal bytes whatever the number of threads. */
+bool llvm_objects(const struct object_kernel *kernels, uint32_t count, uint32_t threads, struct arena *arena,
+                  struct diagnostics *diagnostics, struct object_file **objects, uint32_t *object_count);
+
+/* NVRTC by dlopen: $GPUCC_NVRTC, else libnvrtc.so.13/.12 by the loader's rules and under /usr/local/cuda. */
+struct nvrtc;
+struct nvrtc *nvrtc_open(struct arena *arena, struct diagnostics *diagnostics); /* NULL: E0502 recorded */
+void nvrtc_close(struct nvrtc *nvrtc);
+void nvrtc_version(const struct nvrtc *nvrtc, int *major, int *minor);
+
+enum cuda_compiler { COMPILER_NVRTC, COMPILER_NVCC };
+struct cuda_options {
+    enum cuda_compiler compiler;
+    const char *cache_folder; /* NULL: by the environment (design.md section 9); "": no cache */
+    uint32_t threads;
+};
+struct cuda_image {
+    const unsigned char *bytes; /* a cubin (or PTX with a NUL) */
+    size_t length;
+    uint32_t first_kernel, kernel_count; /* of the plan: those in this unit */
+};
+/* Compiles the plan's kernels (their `source`) in units of several small ones, through the kernel cache, on all threads.
+ * `ptx`: PTX of the machine's architecture instead of a cubin. */
+bool cuda_compile(const struct plan *plan, const struct cuda_options *options, bool ptx, struct arena *arena,
+                  struct diagnostics *diagnostics, struct cuda_image **images, uint32_t *image_count);
+/* Writes each kernel's source, build.sh and kernels.map (which holds the model's names, escaped) into the folder. */
+bool cuda_emit(const struct plan *plan, const char *folder, struct arena *arena, struct diagnostics *diagnostics);
+
+#endif
