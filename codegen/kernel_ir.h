@@ -26,6 +26,8 @@ struct kernel_memory {
     enum dtype dtype;    /* of an element, as stored; f16 and bf16 stay bits until converted */
     uint16_t lanes;      /* REGISTER: each element is a vector of so many; else 1 */
     bool read, written;  /* GLOBAL */
+    bool in_place;       /* GLOBAL: may be the same memory as another one, read before it is written at each index:
+                            printers promise the compiler nothing about it (no restrict, no noalias) */
     int64_t count;       /* elements; GLOBAL: 0 */
     const char *label;   /* an identifier of our own ("x", "tile_a"), never the model's text */
     uint32_t alignment;  /* bytes that the base is known to have; GLOBAL buffers have 256, views of I/O at least the element's */

@@ -21,7 +21,8 @@ struct plan_buffer {
     dim elements;
     /* ARENA: launches during which it holds something, inclusive. */
     uint32_t first, last;
-    /* ARENA: shares the memory of another arena buffer (in place); UINT32_MAX: its own. The other one's range covers both. */
+    /* ARENA: lives in the memory of another arena buffer (in place); UINT32_MAX: its own. The other one's range covers
+     * both. */
     uint32_t shares;
 };
 
