@@ -1,0 +1,93 @@
+/* Matrix products. One nest: the parallel axes are the result's dims, k is the reduced axis.
+ *
+ *   MatMul  y[.., m, n] = sum over k of a[.., m, k] b[.., k, n]; leading dims broadcast; a vector a has no m,
+ * a vector b no n Gemm    y[m, n] = alpha sum over k of a'[m, k] b'[k, n] + beta c[m, n], a' and b'
+ * transposed on request, c broadcast
+ *
+ * f16 and bf16 are multiplied and summed in f32; an alpha or beta of 1 takes no multiplication. */
+#include "ir/definitions/build.h"
+
+static bool same_types(struct build *b)
+{
+    const enum dtype left = build_input(b, 0)->dtype, right = build_input(b, 1)->dtype;
+    if (left != right || left == DTYPE_BOOL)
+        return build_refuse(b, "not implemented for elements of types %s and %s", dtype_name(left),
+                            dtype_name(right));
+    return true;
+}
+
+/* sum over k of the product of the two inputs' elements */
+static expr product_sum(struct build *b, struct nest *nest, const expr *left, const expr *right)
+{
+    expr product = mul(b, load_input(b, 0, left), load_input(b, 1, right));
+    const enum dtype dtype = expr_at(b->pool, product)->dtype;
+    return expr_reduced(b->pool, nest_reduce(b->d, nest, REDUCE_SUM, product), dtype);
+}
+
+bool define_matmul(struct build *b)
+{
+    const struct tensor_type *left = build_input(b, 0), *right = build_input(b, 1), *y = build_output(b, 0);
+    if (!same_types(b))
+        return false;
+    const uint32_t left_rank = (uint32_t)left->rank, right_rank = (uint32_t)right->rank;
+    if (left_rank < 1 || right_rank < 1)
+        return build_refuse(b, "an input is a scalar");
+    const uint32_t rank = (uint32_t)y->rank, rows = left_rank > 1, columns = right_rank > 1;
+    const uint32_t batch = rank - rows - columns; /* leading dims of y */
+    struct nest *nest = definition_nest(b->d, rank, y->dims, 1, &left->dims[left_rank - 1]);
+    expr axes[MAX_RANK], left_indices[MAX_RANK], right_indices[MAX_RANK];
+    nest_axes(b, nest, rank, axes);
+    const expr k = nest_axis(b->d, nest, rank);
+    for (uint32_t i = 0; rows && i + 2 < left_rank; i++) {
+        const uint32_t at = batch - (left_rank - 2) + i;
+        left_indices[i] = broadcast_axis(b, axes[at], left->dims[i], y->dims[at]);
+    }
+    for (uint32_t i = 0; columns && i + 2 < right_rank; i++) {
+        const uint32_t at = batch - (right_rank - 2) + i;
+        right_indices[i] = broadcast_axis(b, axes[at], right->dims[i], y->dims[at]);
+    }
+    left_indices[left_rank - 1] = k;
+    if (rows)
+        left_indices[left_rank - 2] = axes[batch];
+    right_indices[columns ? right_rank - 2 : 0] = k;
+    if (columns)
+        right_indices[right_rank - 1] = axes[rank - 1];
+    store_output(b, nest, 0, NULL, product_sum(b, nest, left_indices, right_indices));
+    return true;
+}
+
+static expr scaled(struct build *b, expr value, double factor)
+{
+    return factor == 1 ? value : mul(b, value, number(b, expr_at(b->pool, value)->dtype, factor));
+}
+
+bool define_gemm(struct build *b)
+{
+    const struct tensor_type *left = build_input(b, 0), *right = build_input(b, 1), *y = build_output(b, 0);
+    const double alpha = node_float(b->node, ATTR_alpha, 1), beta = node_float(b->node, ATTR_beta, 1);
+    if (!same_types(b))
+        return false;
+    if (left->rank != 2 || right->rank != 2)
+        return build_refuse(b, "both factors must be matrices");
+    if (!dtype_is_float(left->dtype) && (alpha != 1 || beta != 1))
+        return build_refuse(b, "alpha and beta other than 1 on integers are not implemented");
+    const bool left_turned = node_int(b->node, ATTR_transA, 0) != 0;
+    const bool right_turned = node_int(b->node, ATTR_transB, 0) != 0;
+    struct nest *nest = definition_nest(b->d, 2, y->dims, 1, &left->dims[left_turned ? 0 : 1]);
+    expr axes[2];
+    nest_axes(b, nest, 2, axes);
+    const expr m = axes[0], n = axes[1], k = nest_axis(b->d, nest, 2);
+    const expr left_indices[2] = {left_turned ? k : m, left_turned ? m : k};
+    const expr right_indices[2] = {right_turned ? n : k, right_turned ? k : n};
+    expr value = scaled(b, product_sum(b, nest, left_indices, right_indices), alpha);
+    if (build_has_input(b, 2) && beta != 0) {
+        const struct tensor_type *addend = build_input(b, 2);
+        if (addend->rank > 2)
+            return build_refuse(b, "the third input must broadcast to a matrix");
+        expr indices[2];
+        broadcast_indices(b, addend, 2, y->dims, axes, indices);
+        value = add(b, value, scaled(b, load_input(b, 2, indices), beta));
+    }
+    store_output(b, nest, 0, NULL, value);
+    return true;
+}

@@ -1,0 +1,66 @@
+/* Operators that choose or convert single elements.
+ *
+ *   Cast   y[i] = x[i] as the type `to`, by CONVERT's rules (ir/expr.h)
+ *   Clip   y[i] = min(max(x[i], low), high); high wins where low > high; NaN stays
+ *   Where  y[i] = condition[i] ? a[i] : b[i], all three broadcast
+ *   Trilu  y[.., i, j] = x[.., i, j] where j - i >= k (upper) or j - i <= k (lower), else 0 */
+#include "ir/definitions/build.h"
+
+bool define_cast(struct build *b)
+{
+    const enum dtype from = build_input(b, 0)->dtype, to = build_output(b, 0)->dtype;
+    if (!(DTYPES_COMPUTE >> from & 1) || !(DTYPES_COMPUTE >> to & 1))
+        return build_refuse(b, "the conversion from %s to %s is not implemented", dtype_name(from),
+                            dtype_name(to));
+    struct nest *nest = nest_over(b, build_output(b, 0));
+    expr axes[MAX_RANK];
+    nest_axes(b, nest, nest->rank, axes);
+    store_output(b, nest, 0, NULL, load_stored(b, 0, axes));
+    return true;
+}
+
+bool define_clip(struct build *b)
+{
+    struct nest *nest = nest_over(b, build_output(b, 0));
+    expr axes[MAX_RANK];
+    nest_axes(b, nest, nest->rank, axes);
+    expr y = load_input(b, 0, axes);
+    if (build_has_input(b, 1))
+        y = maximum(b, y, load_scalar(b, 1));
+    if (build_has_input(b, 2))
+        y = minimum(b, y, load_scalar(b, 2));
+    store_output(b, nest, 0, NULL, y);
+    return true;
+}
+
+bool define_where(struct build *b)
+{
+    const struct tensor_type *result = build_output(b, 0);
+    struct nest *nest = nest_over(b, result);
+    expr axes[MAX_RANK], indices[MAX_RANK], operands[3];
+    nest_axes(b, nest, nest->rank, axes);
+    for (uint32_t i = 0; i < 3; i++) {
+        broadcast_indices(b, build_input(b, i), nest->rank, result->dims, axes, indices);
+        operands[i] = load_stored(b, i, indices);
+    }
+    store_output(b, nest, 0, NULL, choose(b, operands[0], operands[1], operands[2]));
+    return true;
+}
+
+bool define_trilu(struct build *b)
+{
+    const struct tensor_type *type = build_input(b, 0);
+    if (type->rank < 2)
+        return build_refuse(b, "the input has fewer than two dims");
+    struct nest *nest = nest_over(b, build_output(b, 0));
+    expr axes[MAX_RANK];
+    nest_axes(b, nest, nest->rank, axes);
+    expr k = build_has_input(b, 1) ? load_scalar(b, 1) : position(b, 0);
+    expr row = axes[nest->rank - 2], column = axes[nest->rank - 1];
+    /* Compared so that no k overflows: j - i is small, k is any number. */
+    expr diagonal = sub(b, column, row);
+    expr kept = node_int(b->node, ATTR_upper, 1) ? expr_binary(b->pool, EXPR_LESS_EQUAL, k, diagonal)
+                                                 : expr_binary(b->pool, EXPR_LESS_EQUAL, diagonal, k);
+    store_output(b, nest, 0, NULL, choose(b, kept, load_stored(b, 0, axes), number(b, type->dtype, 0)));
+    return true;
+}
