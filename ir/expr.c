@@ -208,7 +208,6 @@ static expr fold_dims(struct exprs *pool, enum expr_op op, expr a, expr b)
     dim left = x_dim ? (dim)x->value : dim_constant(pool->dims, x->value);
     dim right = y_dim ? (dim)y->value : dim_constant(pool->dims, y->value);
     dim result = DIM_NONE;
-    int64_t low, high;
     switch (op) {
     case EXPR_ADD:
         result = dim_add(pool->dims, left, right);
@@ -227,10 +226,8 @@ static expr fold_dims(struct exprs *pool, enum expr_op op, expr a, expr b)
         break;
     case EXPR_INDEX_DIV:
     case EXPR_INDEX_MOD:
-        dim_range(pool->dims, right, &low, &high);
-        if (low > 0)
-            result = op == EXPR_INDEX_DIV ? dim_floor_div(pool->dims, left, right)
-                                          : dim_mod(pool->dims, left, right);
+        result =
+            op == EXPR_INDEX_DIV ? dim_floor_div(pool->dims, left, right) : dim_mod(pool->dims, left, right);
         break;
     default:
         break;
