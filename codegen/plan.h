@@ -77,8 +77,10 @@ bool plan_build(const struct graph *graph, const struct grouping *grouping, cons
                 const struct plan_options *options, struct arena *arena, struct diagnostics *diagnostics,
                 struct plan *out);
 
-/* Largest sum of live arena bytes, and the arena's size by the runtime's planner, with every symbol at its hint. */
-void plan_memory(const struct graph *graph, const struct plan *plan, uint64_t *live, uint64_t *arena_bytes);
+/* Largest sum of live arena bytes, and the arena's size by the runtime's planner, with every symbol at its hint. False: the
+ * sizes do not fit 64 bits. */
+bool plan_memory(const struct graph *graph, const struct plan *plan, struct arena *scratch, uint64_t *live,
+                 uint64_t *arena_bytes);
 
 /* The strategies' table of functions for passes/ (ir/target.h). `optimisation` as -O. */
 struct target_services plan_services(const struct graph *graph, const struct machine *machine, int optimisation,

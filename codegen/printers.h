@@ -53,6 +53,8 @@ struct cuda_image {
 bool cuda_compile(const struct plan *plan, const struct cuda_options *options, bool ptx, struct arena *arena,
                   struct diagnostics *diagnostics, struct cuda_image **images, uint32_t *image_count);
 /* Writes each kernel's source, build.sh and kernels.map (which holds the model's names, escaped) into the folder. */
+/* Version of what compiles CUDA C here; 0.0 when there is none (not an error). */
+void cuda_compiler_version(int *major, int *minor, struct arena *arena);
 bool cuda_emit(const struct plan *plan, const char *folder, struct arena *arena, struct diagnostics *diagnostics);
 
 #endif

@@ -1,0 +1,51 @@
+/* What the files of the plan builder share. */
+#ifndef GPUCC_CODEGEN_PLAN_INTERNAL_H
+#define GPUCC_CODEGEN_PLAN_INTERNAL_H
+
+#include "codegen/plan.h"
+
+struct plan_strategy_context {
+    struct strategy_context base; /* first: strategies get a pointer to it */
+    const bool *init;             /* [value]: of init_values */
+};
+
+struct known_derived {
+    value_id value;
+    const char *recipe; /* as text */
+    uint32_t buffer;
+};
+
+/* The launch may write `output` over `input`. */
+struct in_place_pair {
+    uint32_t launch;
+    uint32_t input, output; /* plan buffers */
+};
+
+struct planner {
+    const struct graph *graph;
+    struct dims *dims;
+    struct arena *arena;
+    struct diagnostics *diagnostics;
+    const struct plan_options *options;
+    struct plan *plan;
+    const bool *init;
+    uint32_t *value_buffers; /* [value]: plan buffer, UINT32_MAX: none yet */
+    uint32_t *group_buffers; /* [buffer of the group that is being planned], for those without a value */
+    VEC(struct known_derived) derived;
+    VEC(const char *) kernel_keys; /* [kernel]: canonical text that equal kernels share */
+    VEC(struct in_place_pair) pairs;
+};
+
+struct plan_strategy_context plan_strategy_context(const struct graph *graph, const struct group *group,
+                                                   const struct machine *machine, const bool *init,
+                                                   struct arena *arena);
+uint32_t planner_derived_buffer(struct planner *planner, const struct group *group, const struct derived *derived);
+
+/* plan_kernels.c: the number of the kernel's equal in the plan; added, named and hashed when it is new. */
+bool planner_add_kernel(struct planner *planner, const struct group *group, struct kernel *kernel, uint32_t *number);
+
+/* plan_memory.c: before launches are added, marks parameters that may share memory; afterwards, shares them. */
+void planner_allow_in_place(struct planner *planner, const struct group *group, struct lowered_group *lowered);
+void planner_share_in_place(struct planner *planner);
+
+#endif

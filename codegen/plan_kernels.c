@@ -1,0 +1,76 @@
+/* Unique kernels of a plan: equal canonical text, one kernel. For CUDA the text is the comment-free source under a fixed
+ * name, so that the hash names what the compiler sees; for the CPU it is the printed Kernel IR. */
+#include <ctype.h>
+#include <string.h>
+
+#include "codegen/plan_internal.h"
+#include "codegen/printers.h"
+#include "ir/support/hash.h"
+
+/* The operator that a group is named by: its anchor, else a reduction, else its first node. */
+static const char *group_operator(const struct graph *graph, const struct group *group)
+{
+    static const uint32_t order[] = {OP_ANCHOR, OP_REDUCTION};
+    for (size_t k = 0; k < sizeof order / sizeof order[0]; k++)
+        for (uint32_t i = 0; i < group->nodes.count; i++) {
+            const struct op_facts *facts = op_facts(graph_node(graph, group->nodes.items[i])->op);
+            if (facts->traits & order[k])
+                return facts->name;
+        }
+    return group->nodes.count ? op_facts(graph_node(graph, group->nodes.items[0])->op)->name : "group";
+}
+
+/* conv_1a2b3c4d: our operator name in lower case and the first 8 digits of the hash. */
+static const char *kernel_name(struct arena *arena, const char *op, const char *hash)
+{
+    char *name = arena_printf(arena, "%s_%.8s", op, hash);
+    for (char *at = name; *at; at++)
+        *at = (char)tolower((unsigned char)*at);
+    return name;
+}
+
+static void hash_text(const char *text, const char *machine, char hex[65])
+{
+    struct sha256 hash;
+    unsigned char digest[32];
+    sha256_init(&hash);
+    sha256_update(&hash, machine, strlen(machine) + 1);
+    sha256_update(&hash, text, strlen(text));
+    sha256_final(&hash, digest);
+    sha256_hex(digest, hex);
+}
+
+bool planner_add_kernel(struct planner *planner, const struct group *group, struct kernel *kernel, uint32_t *number)
+{
+    const struct machine *machine = planner->plan->machine;
+    struct text text;
+    text_init(&text, planner->arena);
+    if (!kernel_verify(kernel, machine, &text)) {
+        diag_error(planner->diagnostics, DIAG_internal, group->location, "strategy %s built a wrong kernel: %s",
+                   kernel->strategy, text.data);
+        return false;
+    }
+    text_init(&text, planner->arena);
+    if (machine->kind == TARGET_CUDA)
+        print_cuda(kernel, "kernel", machine, false, &text);
+    else
+        kernel_print(kernel, &text);
+    for (uint32_t i = 0; i < planner->kernel_keys.count; i++)
+        if (strcmp(planner->kernel_keys.items[i], text.data) == 0) {
+            *number = i;
+            return true;
+        }
+    struct plan_kernel added = {.kernel = kernel, .dim_count = kernel->dims.count};
+    hash_text(text.data, machine->name, added.hash);
+    kernel->name = kernel_name(planner->arena, group_operator(planner->graph, group), added.hash);
+    if (machine->kind == TARGET_CUDA) {
+        struct text source;
+        text_init(&source, planner->arena);
+        print_cuda(kernel, kernel->name, machine, true, &source);
+        added.source = source.data;
+    }
+    *number = planner->plan->kernels.count;
+    vec_push(planner->arena, &planner->plan->kernels, added);
+    vec_push(planner->arena, &planner->kernel_keys, (const char *)text.data);
+    return true;
+}

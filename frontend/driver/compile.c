@@ -1,0 +1,309 @@
+/* The commands compile and check: model -> graph -> one plan a target -> machine code -> bundle. */
+#include <stdio.h>
+#include <string.h>
+
+#include "codegen/bundle_writer.h"
+#include "codegen/plan.h"
+#include "codegen/printers.h"
+#include "frontend/driver/driver.h"
+#include "passes/pass.h"
+
+#define DEFAULT_TARGETS "cpu,sm_80,sm_90a"
+
+/* "cpu" stands for every instruction set level that there are kernels for; the runtime picks. */
+static const char *const cpu_levels[] = {"cpu", "cpu-v4"};
+
+struct compilation {
+    const struct options *options;
+    struct arena *arena;
+    struct diagnostics *diagnostics;
+    struct graph *graph;
+    int64_t level, threads;
+    bool verbose, ptx_needed;
+    VEC(const struct machine *) machines;
+    struct plan *plans;            /* [machines] */
+    struct bundle_target *targets; /* [machines] */
+    VEC(struct object_kernel) cpu_kernels;
+    struct object_file *objects;
+    uint32_t object_count;
+    double started;
+};
+
+static void say(const struct compilation *c, const char *what)
+{
+    if (c->verbose)
+        fprintf(stderr, "%8.3f s  %s\n", seconds_now() - c->started, what);
+}
+
+static void add_machine(struct compilation *c, const struct machine *machine)
+{
+    for (uint32_t i = 0; i < c->machines.count; i++)
+        if (c->machines.items[i] == machine)
+            return;
+    vec_push(c->arena, &c->machines, machine);
+}
+
+static bool choose_targets(struct compilation *c)
+{
+    const char *list = option_value(c->options, OPTION_TARGET, NULL);
+    if (!list)
+        list = DEFAULT_TARGETS;
+    bool good = true;
+    char *copy = arena_string(c->arena, list);
+    for (char *at = copy; at;) {
+        char *comma = strchr(at, ',');
+        if (comma)
+            *comma = '\0';
+        const struct machine *machine = machine_find(at);
+        if (strcmp(at, "cpu") == 0) {
+            for (size_t i = 0; i < sizeof cpu_levels / sizeof cpu_levels[0]; i++)
+                add_machine(c, machine_find(cpu_levels[i]));
+        } else if (machine && machine->kind == TARGET_CUDA) {
+            add_machine(c, machine);
+        } else {
+            struct text names;
+            text_init(&names, c->arena);
+            text_put(&names, "cpu");
+            for (uint32_t i = 0; machine_row(i); i++)
+                if (machine_row(i)->kind == TARGET_CUDA)
+                    text_printf(&names, ", %s", machine_row(i)->name);
+            diag_error(c->diagnostics, DIAG_unknown_target, NULL, "unknown target %s; known are %s",
+                       diag_quote(c->diagnostics, at), names.data);
+            good = false;
+        }
+        at = comma ? comma + 1 : NULL;
+    }
+    return good;
+}
+
+static void explain_line(void *user, const char *line)
+{
+    (void)user;
+    printf("%s\n", line);
+}
+
+static bool build_plan(struct compilation *c, uint32_t index)
+{
+    const struct machine *machine = c->machines.items[index];
+    struct target_services services = plan_services(c->graph, machine, (int)c->level, c->arena);
+    struct grouping grouping = {0};
+    if (!group_graph(c->graph, &services, (int)c->level, c->diagnostics, &grouping))
+        return false;
+    struct plan_options options = {
+        .optimisation = (int)c->level,
+        .threads = (uint32_t)c->threads,
+        .explain = c->options->of[OPTION_EXPLAIN].given ? explain_line : NULL,
+    };
+    if (!plan_build(c->graph, &grouping, machine, &options, c->arena, c->diagnostics, &c->plans[index]))
+        return false;
+    if (c->verbose)
+        fprintf(stderr, "%8.3f s  %s: %u groups, %u launches, %u kernels\n", seconds_now() - c->started, machine->name,
+                grouping.groups.count, c->plans[index].launches.count, c->plans[index].kernels.count);
+    return true;
+}
+
+/* Symbols of the CPU kernels: name and level, unique over all plans. */
+static void list_cpu_kernels(struct compilation *c, uint32_t index)
+{
+    const struct plan *plan = &c->plans[index];
+    const char **symbols = arena_new_array(c->arena, const char *, plan->kernels.count);
+    for (uint32_t i = 0; i < plan->kernels.count; i++) {
+        char *symbol = arena_printf(c->arena, "%s_%s", plan->kernels.items[i].kernel->name, plan->machine->name);
+        for (char *at = symbol; *at; at++)
+            if (*at == '-')
+                *at = '_';
+        symbols[i] = symbol;
+        struct object_kernel kernel = {
+            .kernel = plan->kernels.items[i].kernel, .symbol = symbol, .machine = plan->machine};
+        vec_push(c->arena, &c->cpu_kernels, kernel);
+    }
+    c->targets[index].symbols = symbols;
+}
+
+/* PTX comes with the lowest plain target only: it is what later chips run. */
+static const struct machine *ptx_machine(const struct compilation *c)
+{
+    const struct machine *lowest = NULL;
+    for (uint32_t i = 0; i < c->machines.count; i++) {
+        const struct machine *machine = c->machines.items[i];
+        if (machine->kind == TARGET_CUDA && !machine->architecture_specific &&
+            (!lowest || machine->compute_capability < lowest->compute_capability))
+            lowest = machine;
+    }
+    return lowest;
+}
+
+static bool cuda_settings(const struct compilation *c, struct cuda_options *out)
+{
+    const char *compiler = option_value(c->options, OPTION_COMPILER, "nvrtc");
+    *out = (struct cuda_options){
+        .compiler = strcmp(compiler, "nvcc") == 0 ? COMPILER_NVCC : COMPILER_NVRTC,
+        .cache_folder = option_value(c->options, OPTION_CACHE, NULL),
+        .threads = (uint32_t)c->threads,
+    };
+    if (strcmp(compiler, "nvcc") == 0 || strcmp(compiler, "nvrtc") == 0)
+        return true;
+    diag_error(c->diagnostics, DIAG_bad_option, NULL, "--compiler takes nvrtc or nvcc, not %s",
+               diag_quote(c->diagnostics, compiler));
+    return false;
+}
+
+static bool compile_cuda(struct compilation *c, uint32_t index, const struct cuda_options *options)
+{
+    struct bundle_target *target = &c->targets[index];
+    const struct plan *plan = &c->plans[index];
+    struct cuda_image *images;
+    if (!cuda_compile(plan, options, false, c->arena, c->diagnostics, &images, &target->cubin_count))
+        return false;
+    target->cubins = images;
+    if (plan->machine == ptx_machine(c)) {
+        if (!cuda_compile(plan, options, true, c->arena, c->diagnostics, &images, &target->ptx_count))
+            return false;
+        target->ptx = images;
+    }
+    say(c, plan->machine->name);
+    return true;
+}
+
+static bool emit_cuda(struct compilation *c)
+{
+    const char *folder = option_value(c->options, OPTION_EMIT_CUDA, NULL);
+    uint32_t cuda_targets = 0;
+    for (uint32_t i = 0; i < c->machines.count; i++)
+        cuda_targets += c->machines.items[i]->kind == TARGET_CUDA;
+    for (uint32_t i = 0; folder && i < c->machines.count; i++) {
+        if (c->machines.items[i]->kind != TARGET_CUDA)
+            continue;
+        const char *path =
+            cuda_targets == 1 ? folder : arena_printf(c->arena, "%s/%s", folder, c->machines.items[i]->name);
+        if (!cuda_emit(&c->plans[i], path, c->arena, c->diagnostics))
+            return false;
+    }
+    return true;
+}
+
+static bool compile_code(struct compilation *c)
+{
+    struct cuda_options cuda;
+    if (!cuda_settings(c, &cuda))
+        return false;
+    for (uint32_t i = 0; i < c->machines.count; i++) {
+        c->targets[i].plan = &c->plans[i];
+        if (c->machines.items[i]->kind == TARGET_CPU)
+            list_cpu_kernels(c, i);
+    }
+    if (!emit_cuda(c))
+        return false;
+    if (!llvm_objects(c->cpu_kernels.items, c->cpu_kernels.count, (uint32_t)c->threads, c->arena, c->diagnostics,
+                      &c->objects, &c->object_count))
+        return false;
+    say(c, "CPU kernels compiled");
+    for (uint32_t i = 0; i < c->machines.count; i++)
+        if (c->machines.items[i]->kind == TARGET_CUDA && !compile_cuda(c, i, &cuda))
+            return false;
+    return true;
+}
+
+static const char *bundle_path(const struct compilation *c, const char *model)
+{
+    const char *path = option_value(c->options, OPTION_OUTPUT_FILE, NULL);
+    if (path)
+        return path;
+    size_t length = strlen(model);
+    if (length > 5 && strcmp(model + length - 5, ".onnx") == 0)
+        length -= 5;
+    return arena_printf(c->arena, "%.*s.so", (int)length, model);
+}
+
+static void write_bundle(struct compilation *c, const char *path)
+{
+    struct bundle_fact facts[] = {
+        {"options", arena_printf(c->arena, "-O%d", (int)c->level)},
+        {"cuda compiler", option_value(c->options, OPTION_COMPILER, "nvrtc")},
+    };
+    int major = 0, minor = 0;
+    for (uint32_t i = 0; i < c->machines.count; i++)
+        if (c->machines.items[i]->kind == TARGET_CUDA && !major)
+            cuda_compiler_version(&major, &minor, c->arena);
+    struct bundle_inputs inputs = {
+        .graph = c->graph,
+        .targets = c->targets,
+        .target_count = c->machines.count,
+        .objects = c->objects,
+        .object_count = c->object_count,
+        .facts = facts,
+        .fact_count = sizeof facts / sizeof facts[0],
+        .nvrtc_major = major,
+        .nvrtc_minor = minor,
+        .linker = option_value(c->options, OPTION_LINKER, NULL),
+        .weights_path = option_value(c->options, OPTION_WEIGHTS, NULL),
+        .threads = (uint32_t)c->threads,
+    };
+    if (bundle_write(&inputs, path, c->diagnostics))
+        say(c, "bundle written");
+}
+
+static bool compile_plans(struct compilation *c)
+{
+    c->plans = arena_new_array(c->arena, struct plan, c->machines.count);
+    c->targets = arena_new_array(c->arena, struct bundle_target, c->machines.count);
+    for (uint32_t i = 0; i < c->machines.count; i++)
+        if (!build_plan(c, i))
+            return false;
+    return true;
+}
+
+static bool compile_settings(struct compilation *c)
+{
+    bool good = choose_targets(c);
+    good &= option_integer(c->options, OPTION_LEVEL, 0, 3, 3, &c->level, c->diagnostics);
+    good &= option_integer(c->options, OPTION_THREADS, 0, 1024, 0, &c->threads, c->diagnostics);
+    c->verbose = c->options->of[OPTION_VERBOSE].given;
+    c->started = seconds_now();
+    return good;
+}
+
+static void print_pipeline(void)
+{
+    for (uint32_t i = 0; pipeline_pass(i); i++)
+        printf("%-16s -O%d  %s\n", pipeline_pass(i)->name, pipeline_pass(i)->from_level, pipeline_pass(i)->summary);
+}
+
+void command_compile(const struct options *options, struct arena *arena, struct diagnostics *diagnostics)
+{
+    if (options->of[OPTION_PRINT_PIPELINE].given) {
+        print_pipeline();
+        return;
+    }
+    const char *model = command_file(options, "the model", diagnostics);
+    struct compilation c = {.options = options, .arena = arena, .diagnostics = diagnostics};
+    struct source_files files;
+    if (!model || !compile_settings(&c))
+        return;
+    source_files_init(&files, arena);
+    c.graph = load_model(options, model, &files, arena, diagnostics);
+    if (c.graph) {
+        say(&c, "imported and simplified");
+        if (!option_value(options, OPTION_TARGET, NULL))
+            fprintf(stderr, "targets: %s\n", DEFAULT_TARGETS);
+        if (compile_plans(&c) && compile_code(&c))
+            write_bundle(&c, bundle_path(&c, model));
+    }
+    source_files_close(&files);
+}
+
+void command_check(const struct options *options, struct arena *arena, struct diagnostics *diagnostics)
+{
+    const char *model = command_file(options, "the model", diagnostics);
+    struct compilation c = {.options = options, .arena = arena, .diagnostics = diagnostics};
+    struct source_files files;
+    if (!model || !compile_settings(&c))
+        return;
+    source_files_init(&files, arena);
+    c.graph = load_model(options, model, &files, arena, diagnostics);
+    if (c.graph && compile_plans(&c)) {
+        uint32_t nodes = c.graph->regions.items[GRAPH_BODY].nodes.count;
+        printf("%s: supported (%u nodes after simplification)\n", diag_quote(diagnostics, model), nodes);
+    }
+    source_files_close(&files);
+}

@@ -1,0 +1,27 @@
+/* What the files of the driver share. Only they print, and only main returns an exit status. */
+#ifndef GPUCC_FRONTEND_DRIVER_DRIVER_H
+#define GPUCC_FRONTEND_DRIVER_DRIVER_H
+
+#include "frontend/driver/options.h"
+#include "ir/graph.h"
+#include "frontend/import.h"
+
+/* Each command records diagnostics and returns; main prints them and makes the exit status of the first one. */
+void command_compile(const struct options *options, struct arena *arena, struct diagnostics *diagnostics);
+void command_check(const struct options *options, struct arena *arena, struct diagnostics *diagnostics);
+void command_run(const struct options *options, struct arena *arena, struct diagnostics *diagnostics);
+void command_info(const struct options *options, struct arena *arena, struct diagnostics *diagnostics);
+void command_ops(const struct options *options, struct arena *arena, struct diagnostics *diagnostics);
+
+/* The one file argument of a command; NULL: reported. */
+const char *command_file(const struct options *options, const char *what, struct diagnostics *diagnostics);
+
+/* load.c: import and the shared passes, as the options ask. NULL: reported. `files` must be closed by the caller, after
+ * the last use of the graph, in either case. */
+struct graph *load_model(const struct options *options, const char *path, struct source_files *files,
+                         struct arena *arena, struct diagnostics *diagnostics);
+
+/* Seconds since some fixed moment. */
+double seconds_now(void);
+
+#endif

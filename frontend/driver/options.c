@@ -1,0 +1,186 @@
+/* Reads argv by the table in options.def. Options may stand before or behind the command's files; "--" ends them. */
+#include "frontend/driver/options.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct option_row {
+    const char *text, *short_text;
+    enum option_kind kind;
+    unsigned commands;
+    const char *argument, *help;
+};
+
+static const struct option_row rows[] = {
+#define OPTION(name, text, short_text, kind, commands, argument, help)                                       \
+    {text, short_text, kind, commands, argument, help},
+#include "frontend/driver/options.def"
+#undef OPTION
+};
+
+static const struct {
+    const char *name;
+    enum command command;
+    const char *help;
+} commands[] = {
+    {"check", COMMAND_CHECK, "gpucc check MODEL.onnx             say whether the model can be compiled, and what cannot"},
+    {"run", COMMAND_RUN, "gpucc run BUNDLE.so                one inference on files or random data"},
+    {"info", COMMAND_INFO, "gpucc info BUNDLE.so               what a bundle holds, as JSON; executes nothing"},
+    {"ops", COMMAND_OPS, "gpucc ops                          the operators that are supported"},
+};
+
+static bool bad_option(struct diagnostics *diagnostics, const char *format, const char *text)
+{
+    diag_error(diagnostics, DIAG_bad_option, NULL, format, diag_quote(diagnostics, text));
+    return false;
+}
+
+/* The row that the text (behind "--" or "-") names; *value is what stands behind '=' (or behind a short option's letter). */
+static int find_option(const char *text, bool is_short, const char **value)
+{
+    *value = NULL;
+    for (int i = 0; i < OPTION_COUNT; i++) {
+        const struct option_row *row = &rows[i];
+        if (is_short) {
+            if (row->short_text && text[0] == row->short_text[0]) {
+                if (text[1])
+                    *value = text + 1;
+                return i;
+            }
+            continue;
+        }
+        size_t length = strlen(row->text);
+        if (strncmp(text, row->text, length) == 0 && (text[length] == '\0' || text[length] == '=')) {
+            if (text[length] == '=')
+                *value = text + length + 1;
+            return i;
+        }
+    }
+    return -1;
+}
+
+static bool take_option(struct options *options, int argc, char **argv, int *at, struct arena *arena,
+                        struct diagnostics *diagnostics)
+{
+    const char *text = argv[*at];
+    bool is_short = text[1] != '-';
+    const char *value;
+    int found = find_option(text + (is_short ? 1 : 2), is_short, &value);
+    if (found < 0)
+        return bad_option(diagnostics, "unknown option %s; see gpucc --help", text);
+    const struct option_row *row = &rows[found];
+    if (row->kind == OPTION_FLAG && value)
+        return bad_option(diagnostics, "option %s takes no value", text);
+    if (row->kind != OPTION_FLAG && !value) {
+        if (*at + 1 >= argc)
+            return bad_option(diagnostics, "option %s needs a value", text);
+        value = argv[++*at];
+    }
+    options->of[found].given = true;
+    vec_push(arena, &options->of[found].values, value);
+    return true;
+}
+
+static bool check_commands(const struct options *options, struct diagnostics *diagnostics)
+{
+    bool good = true;
+    for (int i = 0; i < OPTION_COUNT; i++)
+        if (options->of[i].given && !(rows[i].commands & (unsigned)options->command))
+            good = bad_option(diagnostics, "option --%s does not belong to this command", rows[i].text);
+    return good;
+}
+
+bool options_parse(struct options *options, int argc, char **argv, struct arena *arena,
+                   struct diagnostics *diagnostics)
+{
+    *options = (struct options){.command = COMMAND_COMPILE};
+    bool only_files = false, command_seen = false, good = true;
+    for (int i = 1; i < argc; i++) {
+        const char *text = argv[i];
+        if (!only_files && strcmp(text, "--") == 0) {
+            only_files = true;
+        } else if (!only_files && (strcmp(text, "--help") == 0 || strcmp(text, "-h") == 0)) {
+            options->help = true;
+        } else if (!only_files && strcmp(text, "--version") == 0) {
+            options->version = true;
+        } else if (!only_files && text[0] == '-' && text[1]) {
+            good &= take_option(options, argc, argv, &i, arena, diagnostics);
+        } else {
+            bool is_command = false;
+            for (size_t k = 0; !only_files && !command_seen && k < sizeof commands / sizeof commands[0]; k++)
+                if (strcmp(text, commands[k].name) == 0) {
+                    options->command = commands[k].command;
+                    is_command = true;
+                }
+            command_seen = true;
+            if (!is_command)
+                vec_push(arena, &options->files, text);
+        }
+    }
+    return good && (options->help || options->version || check_commands(options, diagnostics));
+}
+
+const char *option_value(const struct options *options, enum option_name name, const char *absent)
+{
+    uint32_t count = options->of[name].values.count;
+    return count && options->of[name].values.items[count - 1] ? options->of[name].values.items[count - 1] : absent;
+}
+
+bool parse_integer(const char *text, int64_t *value)
+{
+    char *end;
+    errno = 0;
+    long long number = strtoll(text, &end, 10);
+    if (errno || end == text || *end || text[0] == ' ' || text[0] == '+')
+        return false;
+    *value = number;
+    return true;
+}
+
+bool option_integer(const struct options *options, enum option_name name, int64_t low, int64_t high, int64_t absent,
+                    int64_t *value, struct diagnostics *diagnostics)
+{
+    *value = absent;
+    const char *text = option_value(options, name, NULL);
+    if (!text)
+        return true;
+    if (parse_integer(text, value) && *value >= low && *value <= high)
+        return true;
+    diag_error(diagnostics, DIAG_bad_option, NULL,
+               "option --%s takes a number of %" PRId64 " to %" PRId64 ", not %s", rows[name].text, low, high,
+               diag_quote(diagnostics, text));
+    return false;
+}
+
+bool split_pair(struct arena *arena, const char *text, bool from_end, const char **name, const char **rest)
+{
+    const char *at = from_end ? strrchr(text, '=') : strchr(text, '=');
+    if (!at || at == text || !at[1])
+        return false;
+    char *copy = arena_string(arena, text);
+    copy[at - text] = '\0';
+    *name = copy;
+    *rest = copy + (at - text) + 1;
+    return true;
+}
+
+void options_help(enum command command, struct text *out)
+{
+    text_put(out, "gpucc MODEL.onnx [-o BUNDLE.so]    compile a model into a shared library\n");
+    for (size_t k = 0; k < sizeof commands / sizeof commands[0]; k++)
+        text_printf(out, "%s\n", commands[k].help);
+    text_put(out, "\noptions:\n");
+    for (int i = 0; i < OPTION_COUNT; i++) {
+        const struct option_row *row = &rows[i];
+        if (command && !(row->commands & (unsigned)command))
+            continue;
+        struct text left;
+        text_init(&left, out->arena);
+        if (row->short_text)
+            text_printf(&left, "-%s, ", row->short_text);
+        text_printf(&left, "--%s%s%s", row->text, row->argument ? "=" : "", row->argument ? row->argument : "");
+        text_printf(out, "  %-34s %s\n", left.data, row->help);
+    }
+}
