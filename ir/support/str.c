@@ -229,7 +229,9 @@ static void interner_grow(struct interner *interner)
 
 const char *intern_range(struct interner *interner, const char *data, size_t length)
 {
-    const char *end = length ? memchr(data, '\0', length) : NULL;
+    if (!length)
+        data = ""; /* may be NULL, which strncmp must not see */
+    const char *end = memchr(data, '\0', length);
     if (end)
         length = (size_t)(end - data);
     if (interner->count >= interner->capacity - interner->capacity / 4)
