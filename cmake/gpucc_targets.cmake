@@ -29,7 +29,8 @@ function(gpucc_library target)
   target_link_libraries(${target} PUBLIC ${arg_PUBLIC} PRIVATE gpucc_options ${arg_PRIVATE})
 endfunction()
 
-# Drops, with a warning, listed files that are not there yet.
+# Names listed files that are not there: an error where warnings are errors; else they are left out, so that the rest of
+# a tree in the middle of a change still builds.
 function(gpucc_present_sources result)
   set(present "")
   foreach(source IN LISTS ARGN)
@@ -38,8 +39,12 @@ function(gpucc_present_sources result)
     if(generated OR EXISTS ${path})
       list(APPEND present ${source})
     else()
-      message(WARNING "${path} is listed but missing")
       set_property(DIRECTORY ${PROJECT_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${path})
+      if(GPUCC_WERROR)
+        message(SEND_ERROR "${path} is listed but missing")
+      else()
+        message(WARNING "${path} is listed but missing")
+      endif()
     endif()
   endforeach()
   set(${result} ${present} PARENT_SCOPE)
