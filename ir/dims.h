@@ -16,19 +16,23 @@
 #include "ir/support/str.h"
 
 typedef uint32_t dim; /* 0: no dim */
-enum { DIM_NONE = 0 };
+enum { DIM_NONE = 0, MAX_DIM_WEIGHT = 2048 };
 
 enum dim_op { DIM_CONSTANT, DIM_SYMBOL, DIM_SUM, DIM_PRODUCT, DIM_FLOOR_DIV, DIM_MOD, DIM_MIN, DIM_MAX };
 
 /* CONSTANT: value. SYMBOL: value is the symbol's index. SUM: arguments[i] with coefficient[i] each, plus value.
- * PRODUCT: arguments, all atoms (repeats for powers). FLOOR_DIV, MOD, MIN, MAX: two arguments. */
+ * PRODUCT: arguments, all atoms (repeats for powers). FLOOR_DIV, MIN, MAX: two arguments. MOD is never stored: a % b is
+ * a - b * (a / b), so that (a / b) * b + a % b is a. */
 struct dim_node {
     enum dim_op op;
     int64_t value;
     uint32_t count;
     const dim *arguments;
     const int64_t *coefficients; /* SUM only */
-    int64_t low, high;           /* inclusive range of values, from the symbols' ranges */
+    int64_t low, high;           /* inclusive range of values, from the symbols' ranges; INT64_MIN, MAX: no bound */
+    uint32_t weight;             /* nodes of the tree; bounded, so that walks need no limit of their own */
+    uint32_t current_at;         /* `current` is this dim as of that many merges */
+    dim current;
 };
 
 enum symbol_source {
@@ -75,7 +79,9 @@ dim dim_ceil_div(struct dims *dims, dim a, dim b);
 dim dim_mod(struct dims *dims, dim a, dim b); /* a - b * floor(a / b) */
 dim dim_min(struct dims *dims, dim a, dim b);
 dim dim_max(struct dims *dims, dim a, dim b);
-/* Any argument DIM_NONE, or a constant that overflows, gives DIM_NONE. */
+/* Any argument DIM_NONE, a constant that overflows, or an expression beyond MAX_DIM_WEIGHT gives DIM_NONE. Merges are
+ * applied to the arguments first. Division cancels common factors before it asks whether b can be 0: a quotient that is
+ * exact as a polynomial holds wherever it is defined. */
 
 bool dim_is_constant(const struct dims *dims, dim d, int64_t *value);
 bool dim_equals_constant(const struct dims *dims, dim d, int64_t value);
@@ -89,6 +95,8 @@ bool dim_divisible(const struct dims *dims, dim a, int64_t divisor);
 /* Assumes a == b: replaces a symbol on one side by the other side where it can, and records the guard. Returns false
  * when the two can never be equal (no overlap of ranges, unequal constants): the caller reports it. */
 bool dim_merge(struct dims *dims, dim a, dim b, const struct location *location);
+/* a and b are equal once symbols of the same name are. */
+bool dim_equal_by_names(struct dims *dims, dim a, dim b);
 /* The dim with all merges applied. */
 dim dim_current(struct dims *dims, dim d);
 

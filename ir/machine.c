@@ -1,0 +1,64 @@
+/* Machine descriptions: what the makers' data sheets state, one row a target. CUDA figures are those of the
+ * product named beside the row (A100 SXM4 80 GB, H200 SXM); CPU figures are of one core of a current server.
+ */
+#include "ir/target.h"
+
+#include <string.h>
+
+enum { KIBIBYTE = 1024 };
+
+static const struct machine machines[] = {
+    {.name = "cpu", /* x86-64-v3 */
+     .kind = TARGET_CPU,
+     .memory_bytes_per_second = 12e9,
+     .fp32_per_second = 90e9,
+     .vector_bytes = 32,
+     .vector_registers = 16},
+    {.name = "cpu-v4", /* x86-64-v4 */
+     .kind = TARGET_CPU,
+     .memory_bytes_per_second = 12e9,
+     .fp32_per_second = 150e9,
+     .vector_bytes = 64,
+     .vector_registers = 32},
+    {.name = "sm_80", /* A100 */
+     .kind = TARGET_CUDA,
+     .compute_capability = 80,
+     .multiprocessors = 108,
+     .shared_bytes_block = 163 * KIBIBYTE,
+     .shared_bytes = 164 * KIBIBYTE,
+     .registers = 65536,
+     .memory_bytes_per_second = 2039e9,
+     .fp32_per_second = 19.5e12},
+    {.name = "sm_90", /* H200, portable instructions only */
+     .kind = TARGET_CUDA,
+     .compute_capability = 90,
+     .multiprocessors = 132,
+     .shared_bytes_block = 227 * KIBIBYTE,
+     .shared_bytes = 228 * KIBIBYTE,
+     .registers = 65536,
+     .memory_bytes_per_second = 4800e9,
+     .fp32_per_second = 67e12},
+    {.name = "sm_90a", /* H200 */
+     .kind = TARGET_CUDA,
+     .compute_capability = 90,
+     .architecture_specific = true,
+     .multiprocessors = 132,
+     .shared_bytes_block = 227 * KIBIBYTE,
+     .shared_bytes = 228 * KIBIBYTE,
+     .registers = 65536,
+     .memory_bytes_per_second = 4800e9,
+     .fp32_per_second = 67e12},
+};
+
+const struct machine *machine_row(uint32_t index)
+{
+    return index < sizeof machines / sizeof *machines ? &machines[index] : NULL;
+}
+
+const struct machine *machine_find(const char *target)
+{
+    for (uint32_t i = 0; machine_row(i); i++)
+        if (strcmp(machine_row(i)->name, target) == 0)
+            return machine_row(i);
+    return NULL;
+}
