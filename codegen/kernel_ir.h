@@ -2,8 +2,8 @@
  * print_llvm) see only this and decide nothing.
  *
  * Expressions are those of ir/expr.h in the kernel's own pool. AXIS, LOAD, LOAD_OR, REDUCED and FUNCTIONs are gone:
- * loops define VARIABLEs, memory is read by ELEMENT at a flat index, functions are expanded (expr_expand). DIM is a
- * kernel parameter. Index arithmetic is i64; where `index_bits` is 32 the CUDA printer narrows every i64 expression that
+ * loops define VARIABLEs, memory is read by ELEMENT at a flat index (ELEMENT_OR where an index may be out of range: memory
+ * is then not touched), functions are expanded (expr_expand). DIM is a kernel parameter. Index arithmetic is i64; where `index_bits` is 32 the CUDA printer narrows every i64 expression that
  * hangs on variables of loops, thread and block indices, dims and constants alone, and `prepare` refuses sizes beyond.
  *
  * Lanes. A CPU kernel may compute on vectors (`lanes` > 1): every arithmetic operation takes equal lanes. A CUDA kernel
@@ -37,6 +37,7 @@ struct kernel_variable {
     enum dtype dtype;
     uint16_t lanes;
     bool mutable;        /* may be assigned after its declaration */
+    dim extent;          /* an i64 in [0, extent); DIM_NONE: not known. Index arithmetic simplifies by it. */
     const char *label;
 };
 
@@ -86,7 +87,7 @@ struct kernel {
     VEC(struct kernel_memory) memories; /* GLOBAL ones first, in parameter order */
     uint32_t global_count;
     VEC(struct kernel_variable) variables; /* variable 0 is unused */
-    VEC(dim) dims;               /* parameters behind the buffers, in order of first use */
+    VEC(dim) dims;               /* parameters behind the buffers, in order of first use by a statement */
     struct statement_list body;
 
     dim grid[3];                 /* CUDA: blocks */
@@ -100,14 +101,27 @@ struct kernel {
     const char *summary;         /* "Conv + Relu: f32[s0, 64, 56, 56], 3x3" built from our own words and numbers */
     dim bytes, operations;       /* moved to and from memory at least; arithmetic */
     const struct location *location;
+
+    VEC(unsigned char) noted;    /* [expression of the pool]: its dims are among `dims` (kernel_note) */
 };
 
 struct kernel *kernel_new(struct arena *arena, struct dims *dims);
+/* SCRATCH adds to scratch_bytes; GLOBAL ones must come first. */
 uint32_t kernel_memory_add(struct kernel *kernel, const struct kernel_memory *memory);
 uint32_t kernel_variable_add(struct kernel *kernel, enum dtype dtype, uint16_t lanes, bool mutable, const char *label);
 expr kernel_variable(const struct kernel *kernel, uint32_t variable); /* VARIABLE expression */
 expr kernel_element(const struct kernel *kernel, uint32_t memory, expr index, uint16_t lanes);
-expr kernel_dim(struct kernel *kernel, dim d); /* a DIM parameter (recorded), or a constant */
+/* The element, or `otherwise` without touching memory where the condition is false. `lanes` > 1: the condition has one
+ * lane for all, or one each. */
+expr kernel_element_or(const struct kernel *kernel, uint32_t memory, expr condition, expr index, expr otherwise,
+                       uint16_t lanes);
+expr kernel_broadcast(const struct kernel *kernel, expr scalar, uint16_t lanes);
+expr kernel_lane(const struct kernel *kernel, expr vector, uint32_t lane);
+expr kernel_pack(const struct kernel *kernel, const expr *scalars, uint16_t lanes);
+expr kernel_thread_index(const struct kernel *kernel, uint32_t axis, dim extent); /* extent: DIM_NONE when not known */
+expr kernel_block_index(const struct kernel *kernel, uint32_t axis, dim extent);
+expr kernel_dim(struct kernel *kernel, dim d); /* a DIM parameter, or a constant */
+void kernel_note(struct kernel *kernel, expr e); /* records the dims that it uses; the build_* functions call it */
 
 /* Building statements: `at` is the list they are appended to. */
 struct block {
@@ -117,6 +131,7 @@ struct block {
 expr build_declare(struct block *block, const char *label, expr value);           /* returns the VARIABLE */
 uint32_t build_mutable(struct block *block, const char *label, expr value);       /* returns the variable's number */
 void build_assign(struct block *block, uint32_t variable, expr value);
+/* The loop variable's extent is `end` where begin is 0 and end a dim. Zero step: 1. */
 struct statement *build_for(struct block *block, const char *label, expr begin, expr end, expr step,
                             enum loop_kind loop, struct block *body, expr *variable);
 void build_if(struct block *block, expr condition, struct block *then, struct block *otherwise); /* otherwise: may be NULL */
