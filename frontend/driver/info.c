@@ -1,0 +1,168 @@
+/* The command info: a bundle's tables as JSON. Reads the file; executes nothing in it. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "frontend/driver/driver.h"
+#include "ir/types.h"
+#include "runtime/info.h"
+
+enum { LONGEST_DIM = 512 };
+
+/* JSON string: names are untrusted bytes; what is not printable ASCII becomes \u00NN, byte by byte. */
+static void put_json(struct text *out, const char *string)
+{
+    text_put(out, "\"");
+    for (const unsigned char *at = (const unsigned char *)string; *at; at++) {
+        if (*at == '"' || *at == '\\')
+            text_printf(out, "\\%c", *at);
+        else if (*at < 0x20 || *at >= 0x7f)
+            text_printf(out, "\\u%04x", *at);
+        else
+            text_append(out, (const char *)at, 1);
+    }
+    text_put(out, "\"");
+}
+
+static const char *string_at(const struct bundle_tables *tables, bundle_string string)
+{
+    return tables->strings + string;
+}
+
+static void put_tensors(struct text *out, const struct bundle_tables *tables, const char *title,
+                        const struct bundle_tensor *items, uint32_t count, bool outputs)
+{
+    text_printf(out, "  \"%s\": [", title);
+    for (uint32_t i = 0; i < count; i++) {
+        text_put(out, i ? ",\n    {\"name\": " : "\n    {\"name\": ");
+        put_json(out, string_at(tables, items[i].name));
+        text_printf(out, ", \"type\": \"%s\", \"dims\": [", tables_dtype_name(items[i].dtype));
+        for (uint32_t axis = 0; axis < items[i].rank; axis++) {
+            char size[LONGEST_DIM];
+            text_put(out, axis ? ", " : "");
+            put_json(out, bundle_dim_text(tables, tables->indices[items[i].first_dim + axis], size, sizeof size));
+        }
+        text_put(out, "]");
+        if (outputs && items[i].alias_input != BUNDLE_NONE) {
+            text_put(out, ", \"lives_in\": ");
+            put_json(out, string_at(tables, tables->inputs[items[i].alias_input].name));
+        }
+        text_put(out, "}");
+    }
+    text_put(out, count ? "\n  ],\n" : "],\n");
+}
+
+static void put_symbols(struct text *out, const struct bundle_tables *tables)
+{
+    char name[LONGEST_DIM];
+    text_put(out, "  \"dims\": [");
+    for (uint32_t i = 0; i < tables->symbol_count; i++) {
+        const struct bundle_symbol *symbol = &tables->symbols[i];
+        text_put(out, i ? ",\n    {\"name\": " : "\n    {\"name\": ");
+        put_json(out, bundle_symbol_text(tables, i, name, sizeof name));
+        text_printf(out, ", \"low\": %" PRId64 ", \"high\": %" PRId64 ", \"hint\": %" PRId64, symbol->low, symbol->high,
+                    symbol->hint);
+        if (symbol->replacement != BUNDLE_NONE) {
+            text_put(out, ", \"equals\": ");
+            put_json(out, bundle_dim_text(tables, symbol->replacement, name, sizeof name));
+        }
+        text_put(out, "}");
+    }
+    text_put(out, tables->symbol_count ? "\n  ],\n" : "],\n");
+    text_put(out, "  \"guards\": [");
+    for (uint32_t i = 0; i < tables->guard_count; i++) {
+        const struct bundle_guard *guard = &tables->guards[i];
+        text_put(out, i ? ",\n    {\"left\": " : "\n    {\"left\": ");
+        put_json(out, bundle_dim_text(tables, guard->left, name, sizeof name));
+        text_put(out, ", \"right\": ");
+        put_json(out, bundle_dim_text(tables, guard->right, name, sizeof name));
+        text_put(out, ", \"node\": ");
+        put_json(out, string_at(tables, guard->node));
+        text_put(out, "}");
+    }
+    text_put(out, tables->guard_count ? "\n  ],\n" : "],\n");
+}
+
+static void put_plans(struct text *out, const struct bundle_tables *tables)
+{
+    text_put(out, "  \"targets\": [");
+    for (uint32_t i = 0; i < tables->plan_count; i++) {
+        const struct bundle_plan *plan = &tables->plans[i];
+        struct bundle_memory memory = {0};
+        struct runtime_error error;
+        bool ptx = false;
+        for (uint32_t k = 0; k < plan->image_count; k++)
+            ptx |= tables->images[plan->first_image + k].kind == BUNDLE_PTX;
+        text_put(out, i ? ",\n    {\"name\": " : "\n    {\"name\": ");
+        put_json(out, string_at(tables, plan->name));
+        text_printf(out, ", \"kernels\": %u, \"launches\": %u", plan->kernel_count, plan->launch_count);
+        if (plan->kind == BUNDLE_CUDA)
+            text_printf(out, ", \"driver\": \"%u.%u\", \"ptx\": %s", plan->driver_version / 1000,
+                        plan->driver_version % 1000 / 10, ptx ? "true" : "false");
+        if (bundle_plan_memory(tables, i, &memory, &error) == GPUCC_OK)
+            text_printf(out,
+                        ", \"memory\": {\"weights\": %" PRIu64 ", \"arena_at_hint\": %" PRIu64 ", \"code\": %" PRIu64 "}",
+                        memory.weight_bytes, memory.arena_bytes, memory.code_bytes);
+        text_put(out, "}");
+    }
+    text_put(out, tables->plan_count ? "\n  ],\n" : "],\n");
+}
+
+static void put_weights(struct text *out, const struct bundle_tables *tables)
+{
+    text_put(out, "  \"weights\": [");
+    bool first = true;
+    for (uint32_t i = 0; i < tables->constant_count; i++) {
+        const struct bundle_constant *constant = &tables->constants[i];
+        if (!string_at(tables, constant->name)[0])
+            continue;
+        text_put(out, first ? "\n    {\"name\": " : ",\n    {\"name\": ");
+        put_json(out, string_at(tables, constant->name));
+        text_printf(out, ", \"type\": \"%s\", \"elements\": %" PRId64 ", \"repacked\": %s}",
+                    tables_dtype_name(constant->dtype), constant->elements, constant->repacked ? "true" : "false");
+        first = false;
+    }
+    text_put(out, first ? "],\n" : "\n  ],\n");
+}
+
+static void put_facts(struct text *out, const struct bundle_tables *tables)
+{
+    text_put(out, "  \"provenance\": {");
+    for (uint32_t i = 0; i < tables->fact_count; i++) {
+        text_put(out, i ? ",\n    " : "\n    ");
+        put_json(out, string_at(tables, tables->facts[i].key));
+        text_put(out, ": ");
+        put_json(out, string_at(tables, tables->facts[i].value));
+    }
+    text_put(out, tables->fact_count ? "\n  }\n" : "}\n");
+}
+
+void command_info(const struct options *options, struct arena *arena, struct diagnostics *diagnostics)
+{
+    const char *path = command_file(options, "the bundle", diagnostics);
+    struct bundle_file file = {0};
+    struct runtime_error error;
+    if (!path)
+        return;
+    gpucc_status status = bundle_file_open(path, &file, &error);
+    if (status != GPUCC_OK) {
+        diag_error(diagnostics, status == GPUCC_IO_ERROR ? DIAG_file_unreadable : DIAG_bad_bundle, NULL, "%s",
+                   error.text);
+        bundle_file_close(&file);
+        return;
+    }
+    const struct bundle_tables *tables = &file.tables;
+    struct text out;
+    text_init(&out, arena);
+    text_put(&out, "{\n");
+    text_printf(&out, "  \"abi\": %u,\n  \"opset\": %" PRId64 ",\n", tables->header->abi, tables->header->opset);
+    put_tensors(&out, tables, "inputs", tables->inputs, tables->input_count, false);
+    put_tensors(&out, tables, "outputs", tables->outputs, tables->output_count, true);
+    put_symbols(&out, tables);
+    put_plans(&out, tables);
+    put_weights(&out, tables);
+    put_facts(&out, tables);
+    text_put(&out, "}\n");
+    fputs(out.data, stdout);
+    bundle_file_close(&file);
+}

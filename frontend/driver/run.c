@@ -1,0 +1,368 @@
+/* The command run: one inference through the public runtime API, on files or on random data (floats: normal with mean 0
+ * and deviation 1; integers and bools: 0 or 1, so that they are valid indices and masks). */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "frontend/driver/driver.h"
+#include "frontend/driver/tensor_file.h"
+#include "gpucc/runtime.h"
+
+struct run {
+    const struct options *options;
+    struct arena *arena;
+    struct diagnostics *diagnostics;
+    gpucc_model *model;
+    gpucc_context *context;
+    size_t input_count, output_count;
+    gpucc_tensor_info *input_infos, *output_infos;
+    gpucc_tensor *inputs, *outputs;
+    uint64_t random;
+};
+
+static bool run_failed(struct run *run, gpucc_status status)
+{
+    enum diag_code code = DIAG_run_failed;
+    if (status == GPUCC_BAD_BUNDLE)
+        code = DIAG_bad_bundle;
+    else if (status == GPUCC_IO_ERROR)
+        code = DIAG_file_unreadable;
+    else if (status == GPUCC_NO_PLAN)
+        code = DIAG_no_plan;
+    else if (status == GPUCC_NO_DEVICE)
+        code = DIAG_no_device;
+    else if (status == GPUCC_OUT_OF_MEMORY)
+        code = DIAG_out_of_memory;
+    else if (status == GPUCC_INVALID_ARGUMENT || status == GPUCC_OUT_OF_RANGE)
+        code = DIAG_wrong_input;
+    diag_error(run->diagnostics, code, NULL, "%s", gpucc_last_error());
+    return false;
+}
+
+/* splitmix64: the same numbers for the same seed on every machine. */
+static uint64_t random_bits(struct run *run)
+{
+    uint64_t z = run->random += UINT64_C(0x9E3779B97F4A7C15);
+    z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
+    return z ^ (z >> 31);
+}
+
+static double random_normal(struct run *run)
+{
+    const double tau = 6.283185307179586, scale = 1.0 / 9007199254740992.0;
+    double radius = ((double)(random_bits(run) >> 11) + 1) * scale, angle = (double)(random_bits(run) >> 11) * scale;
+    return sqrt(-2 * log(radius)) * cos(tau * angle);
+}
+
+static uint16_t half_of(float value, bool brain)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    if (brain)
+        return (uint16_t)(bits >> 16);
+    int exponent = (int)(bits >> 23 & 0xff) - 127 + 15; /* random data: truncation is fine, subnormals become 0 */
+    return exponent <= 0 ? 0 : (uint16_t)((bits >> 16 & 0x8000) | (uint32_t)exponent << 10 | (bits >> 13 & 0x3ff));
+}
+
+static void fill_random(struct run *run, struct file_tensor *tensor, size_t count)
+{
+    unsigned bits = dtype_bits(tensor->dtype);
+    for (size_t i = 0; i < count; i++) {
+        unsigned char *at = (unsigned char *)tensor->data + i * bits / 8;
+        if (tensor->dtype == DTYPE_F32) {
+            float value = (float)random_normal(run);
+            memcpy(at, &value, sizeof value);
+        } else if (tensor->dtype == DTYPE_F64) {
+            double value = random_normal(run);
+            memcpy(at, &value, sizeof value);
+        } else if (tensor->dtype == DTYPE_F16 || tensor->dtype == DTYPE_BF16) {
+            uint16_t value = half_of((float)random_normal(run), tensor->dtype == DTYPE_BF16);
+            memcpy(at, &value, sizeof value);
+        } else if (bits >= 8) {
+            at[0] = (unsigned char)(random_bits(run) & 1); /* little endian; the other bytes are zero */
+        }
+    }
+}
+
+/* The size of a free dim by --dim: under the symbol's name or INPUT[AXIS]. */
+static bool named_size(struct run *run, const gpucc_tensor_info *info, int axis, int64_t *size)
+{
+    const char *place = arena_printf(run->arena, "%s[%d]", info->name, axis);
+    for (uint32_t i = 0; i < run->options->of[OPTION_DIM].values.count; i++) {
+        const char *name, *number;
+        if (split_pair(run->arena, run->options->of[OPTION_DIM].values.items[i], true, &name, &number) &&
+            parse_integer(number, size) &&
+            (strcmp(name, place) == 0 || (info->symbols[axis] && strcmp(name, info->symbols[axis]) == 0)))
+            return true;
+    }
+    diag_error(run->diagnostics, DIAG_wrong_input, NULL,
+               "dim %d of input %s is free: give a file, or --dim %s=N", axis, diag_quote(run->diagnostics, info->name),
+               diag_quote(run->diagnostics, info->symbols[axis] ? info->symbols[axis] : place));
+    return false;
+}
+
+static bool random_input(struct run *run, const gpucc_tensor_info *info, struct file_tensor *out)
+{
+    *out = (struct file_tensor){.dtype = (enum dtype)info->dtype, .rank = info->rank};
+    bool good = true;
+    int64_t count = 1;
+    uint64_t bytes;
+    for (int i = 0; i < info->rank; i++) {
+        out->sizes[i] = info->dims[i];
+        if (info->dims[i] < 0)
+            good &= named_size(run, info, i, &out->sizes[i]);
+        count *= good ? out->sizes[i] : 1;
+        if (count > INT64_C(1) << 40 || count < 0)
+            good = false;
+    }
+    if (!good || !dtype_bytes(out->dtype, count, &bytes))
+        return false;
+    out->bytes = (size_t)bytes;
+    out->data = arena_alloc(run->arena, out->bytes + 8);
+    fill_random(run, out, (size_t)count);
+    return true;
+}
+
+static const char *input_file(struct run *run, const char *input)
+{
+    for (uint32_t i = 0; i < run->options->of[OPTION_INPUT].values.count; i++) {
+        const char *text = run->options->of[OPTION_INPUT].values.items[i];
+        size_t length = strlen(input);
+        if (strncmp(text, input, length) == 0 && text[length] == '=')
+            return text + length + 1;
+    }
+    return NULL;
+}
+
+/* Every --input must name an input of the model. */
+static bool check_input_names(struct run *run)
+{
+    bool good = true;
+    for (uint32_t i = 0; i < run->options->of[OPTION_INPUT].values.count; i++) {
+        const char *text = run->options->of[OPTION_INPUT].values.items[i];
+        bool found = false;
+        for (size_t k = 0; k < run->input_count; k++) {
+            size_t length = strlen(run->input_infos[k].name);
+            found |= strncmp(text, run->input_infos[k].name, length) == 0 && text[length] == '=';
+        }
+        if (!found) {
+            diag_error(run->diagnostics, DIAG_wrong_input, NULL, "--input %s names no input of the model",
+                       diag_quote(run->diagnostics, text));
+            good = false;
+        }
+    }
+    return good;
+}
+
+static bool make_inputs(struct run *run)
+{
+    bool good = check_input_names(run);
+    for (size_t i = 0; i < run->input_count; i++) {
+        struct file_tensor tensor;
+        const char *path = input_file(run, run->input_infos[i].name);
+        bool made = path ? tensor_file_read(path, run->arena, run->diagnostics, &tensor)
+                         : random_input(run, &run->input_infos[i], &tensor);
+        good &= made;
+        if (!made)
+            continue;
+        run->inputs[i] = (gpucc_tensor){.size = sizeof(gpucc_tensor),
+                                        .data = tensor.data,
+                                        .bytes = tensor.bytes,
+                                        .dtype = (int32_t)tensor.dtype,
+                                        .rank = tensor.rank};
+        memcpy(run->inputs[i].dims, tensor.sizes, sizeof tensor.sizes);
+    }
+    return good;
+}
+
+/* Names every free dim by its place and prepares, so that the outputs' sizes are known. */
+static bool prepare(struct run *run)
+{
+    VEC(gpucc_dim) dims = {0};
+    for (size_t i = 0; i < run->input_count; i++)
+        for (int axis = 0; axis < run->input_infos[i].rank && axis < run->inputs[i].rank; axis++)
+            if (run->input_infos[i].dims[axis] < 0) {
+                gpucc_dim item = {.name = arena_printf(run->arena, "%s[%d]", run->input_infos[i].name, axis),
+                                  .low = run->inputs[i].dims[axis],
+                                  .high = run->inputs[i].dims[axis]};
+                vec_push(run->arena, &dims, item);
+            }
+    gpucc_dims named = {.size = sizeof named, .items = dims.items, .count = dims.count};
+    gpucc_status status = gpucc_prepare(run->context, &named, NULL);
+    return status == GPUCC_OK || run_failed(run, status);
+}
+
+static bool make_outputs(struct run *run)
+{
+    for (size_t i = 0; i < run->output_count; i++) {
+        gpucc_tensor *tensor = &run->outputs[i];
+        *tensor = (gpucc_tensor){.size = sizeof *tensor, .dtype = run->output_infos[i].dtype};
+        gpucc_status status = gpucc_output_dims(run->context, i, &tensor->rank, tensor->dims);
+        if (status != GPUCC_OK)
+            return run_failed(run, status);
+        int64_t count = 1;
+        uint64_t bytes = 0;
+        for (int axis = 0; axis < tensor->rank; axis++)
+            count *= tensor->dims[axis];
+        if (!dtype_bytes((enum dtype)tensor->dtype, count, &bytes))
+            return run_failed(run, GPUCC_OUT_OF_RANGE);
+        tensor->bytes = (size_t)bytes;
+        tensor->data = arena_alloc(run->arena, tensor->bytes);
+        memset(tensor->data, 0xff, tensor->bytes);
+        if (run->output_infos[i].alias_input >= 0) /* lives in its input's buffer */
+            tensor->data = run->inputs[run->output_infos[i].alias_input].data;
+    }
+    return true;
+}
+
+static void print_output(struct run *run, size_t index)
+{
+    const gpucc_tensor *tensor = &run->outputs[index];
+    struct text line;
+    text_init(&line, run->arena);
+    text_quote(&line, run->output_infos[index].name, 200);
+    text_printf(&line, ": %s[", dtype_name((enum dtype)tensor->dtype));
+    for (int axis = 0; axis < tensor->rank; axis++)
+        text_printf(&line, "%s%" PRId64, axis ? ", " : "", tensor->dims[axis]);
+    text_put(&line, "]");
+    printf("%s\n", line.data);
+}
+
+static bool write_outputs(struct run *run)
+{
+    const char *folder = option_value(run->options, OPTION_OUTPUT_DIR, NULL);
+    const char *format = option_value(run->options, OPTION_OUTPUT_FORMAT, "npy");
+    if (folder && mkdir(folder, 0777) != 0 && errno != EEXIST) {
+        diag_error(run->diagnostics, DIAG_output_unwritable, NULL, "%s: %s", diag_quote(run->diagnostics, folder),
+                   strerror(errno));
+        return false;
+    }
+    for (size_t i = 0; i < run->output_count; i++) {
+        const gpucc_tensor *from = &run->outputs[i];
+        struct file_tensor tensor = {
+            .dtype = (enum dtype)from->dtype, .rank = from->rank, .data = from->data, .bytes = from->bytes};
+        memcpy(tensor.sizes, from->dims, sizeof tensor.sizes);
+        print_output(run, i);
+        if (folder && !tensor_file_write(arena_printf(run->arena, "%s/output_%zu.%s", folder, i, format),
+                                         run->output_infos[i].name, &tensor, run->arena, run->diagnostics))
+            return false;
+    }
+    return true;
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static bool run_model(struct run *run)
+{
+    int64_t repeat;
+    if (!option_integer(run->options, OPTION_REPEAT, 1, 1000000, 1, &repeat, run->diagnostics))
+        return false;
+    double *seconds = arena_new_array(run->arena, double, (size_t)repeat);
+    for (int64_t i = 0; i < repeat; i++) {
+        double start = seconds_now();
+        gpucc_status status = gpucc_run(run->context, run->inputs, run->outputs);
+        seconds[i] = seconds_now() - start;
+        if (status != GPUCC_OK)
+            return run_failed(run, status);
+    }
+    if (run->options->of[OPTION_REPEAT].given) {
+        qsort(seconds, (size_t)repeat, sizeof *seconds, compare_doubles);
+        printf("median of %" PRId64 " runs: %.3f ms\n", repeat, 1e3 * seconds[repeat / 2]);
+    }
+    return true;
+}
+
+static bool describe_model(struct run *run)
+{
+    run->input_count = gpucc_input_count(run->model);
+    run->output_count = gpucc_output_count(run->model);
+    run->input_infos = arena_new_array(run->arena, gpucc_tensor_info, run->input_count);
+    run->output_infos = arena_new_array(run->arena, gpucc_tensor_info, run->output_count);
+    run->inputs = arena_new_array(run->arena, gpucc_tensor, run->input_count);
+    run->outputs = arena_new_array(run->arena, gpucc_tensor, run->output_count);
+    gpucc_status status = GPUCC_OK;
+    for (size_t i = 0; i < run->input_count && status == GPUCC_OK; i++) {
+        run->input_infos[i].size = sizeof(gpucc_tensor_info);
+        status = gpucc_input_info(run->model, i, &run->input_infos[i]);
+    }
+    for (size_t i = 0; i < run->output_count && status == GPUCC_OK; i++) {
+        run->output_infos[i].size = sizeof(gpucc_tensor_info);
+        status = gpucc_output_info(run->model, i, &run->output_infos[i]);
+    }
+    return status == GPUCC_OK || run_failed(run, status);
+}
+
+/* cpu, or cuda:N. False: reported. */
+static bool choose_device(struct run *run, gpucc_context_options *options, bool *chosen)
+{
+    const char *text = option_value(run->options, OPTION_DEVICE, NULL);
+    int64_t number, threads;
+    *chosen = text != NULL;
+    if (!option_integer(run->options, OPTION_THREADS, 0, 1024, 0, &threads, run->diagnostics))
+        return false;
+    *options = (gpucc_context_options){.size = sizeof *options, .threads = (int32_t)threads};
+    if (!text)
+        return true;
+    if (strcmp(text, "cpu") == 0) {
+        options->device = GPUCC_CPU;
+        return true;
+    }
+    if (strncmp(text, "cuda:", 5) == 0 && parse_integer(text + 5, &number) && number >= 0 && number < 1024) {
+        options->device = (int32_t)number;
+        return true;
+    }
+    diag_error(run->diagnostics, DIAG_bad_option, NULL, "--device takes cpu or cuda:N, not %s",
+               diag_quote(run->diagnostics, text));
+    return false;
+}
+
+/* Without --device: the GPU where there is one that the bundle has code for, else the CPU. */
+static bool create_context(struct run *run)
+{
+    gpucc_context_options options;
+    bool chosen;
+    if (!choose_device(run, &options, &chosen))
+        return false;
+    gpucc_status status = gpucc_context_create(run->model, &options, &run->context);
+    if (!chosen && (status == GPUCC_NO_DEVICE || status == GPUCC_NO_PLAN)) {
+        options.device = GPUCC_CPU;
+        status = gpucc_context_create(run->model, &options, &run->context);
+    }
+    return status == GPUCC_OK || run_failed(run, status);
+}
+
+void command_run(const struct options *options, struct arena *arena, struct diagnostics *diagnostics)
+{
+    const char *path = command_file(options, "the bundle", diagnostics);
+    struct run run = {.options = options, .arena = arena, .diagnostics = diagnostics};
+    const char *format = option_value(options, OPTION_OUTPUT_FORMAT, "npy");
+    int64_t seed;
+    if (!path || !option_integer(options, OPTION_SEED, 0, INT64_MAX, 0, &seed, diagnostics))
+        return;
+    if (strcmp(format, "npy") != 0 && strcmp(format, "pb") != 0) {
+        diag_error(diagnostics, DIAG_bad_option, NULL, "--output-format takes npy or pb, not %s",
+                   diag_quote(diagnostics, format));
+        return;
+    }
+    run.random = (uint64_t)seed;
+    gpucc_open_options open = {.size = sizeof open, .weights = option_value(options, OPTION_WEIGHTS, NULL)};
+    gpucc_status status = gpucc_open(path, &open, &run.model);
+    if (status != GPUCC_OK) {
+        run_failed(&run, status);
+        return;
+    }
+    if (describe_model(&run) && create_context(&run) && make_inputs(&run) && prepare(&run) && make_outputs(&run) &&
+        run_model(&run))
+        write_outputs(&run);
+    gpucc_context_destroy(run.context);
+    gpucc_close(run.model);
+}
