@@ -75,7 +75,7 @@ static void print_leaf(struct printer *printer, const struct expr_node *node)
         break;
     case EXPR_LOAD:
     case EXPR_LOAD_OR: {
-        uint32_t rank = node->count - (node->op == EXPR_LOAD_OR);
+        uint32_t rank = node->op == EXPR_LOAD_OR ? node->count - 1u : node->count;
         text_printf(out, "b%" PRId64 "[", node->value);
         print_list(printer, node, 0, rank);
         if (node->op == EXPR_LOAD_OR) {

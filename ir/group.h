@@ -26,8 +26,9 @@ void group_print(const struct graph *graph, const struct group *group, struct te
 /* ---- analysis that strategies share ------------------------------------------------------------------------------ */
 
 /* A contraction: one reduction SUM whose body is a product of two factors, each of which loads from one main operand at
- * indices that are affine in the axes. A factor may be an expression around its load (a prologue: dequantise, cast).
- * Axis roles by where an axis appears: */
+ * indices that hang on axes and dims alone (affine but for broadcasts whose dim is 1 or not at run time, `select(dim == 1,
+ * 0, axis)`, and divisions; expr_affine tells). A factor may be an expression around its load (a prologue: dequantise,
+ * cast). Axis roles by where an axis appears in the factors: */
 enum axis_role {
     AXIS_BATCH,  /* parallel, in both factors (or in neither) */
     AXIS_LEFT,   /* parallel, only in the left factor: rows of a matmul; spatial and batch axes of a convolution */
