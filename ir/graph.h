@@ -189,6 +189,7 @@ int64_t node_int(const struct node *node, enum attribute_name name, int64_t abse
 double node_float(const struct node *node, enum attribute_name name, double absent);
 const char *node_word(const struct node *node, enum attribute_name name, const char *absent);
 void node_set_attribute(struct graph *graph, node_id node, const struct attribute *attribute);
+void node_remove_attribute(struct node *node, enum attribute_name name);
 struct attribute attribute_int(enum attribute_name name, int64_t value);
 struct attribute attribute_float(enum attribute_name name, double value);
 struct attribute attribute_word(enum attribute_name name, const char *word); /* word: from word_find */
