@@ -288,7 +288,8 @@ static void print_memory(const struct kernel_memory *memory, uint32_t number, st
     if (memory->lanes > 1)
         text_printf(out, "x%u", (unsigned)memory->lanes);
     if (memory->space == MEMORY_GLOBAL)
-        text_printf(out, "%s%s", memory->read ? " read" : "", memory->written ? " written" : "");
+        text_printf(out, "%s%s%s", memory->read ? " read" : "", memory->written ? " written" : "",
+                    memory->in_place ? " in_place" : "");
     else
         text_printf(out, "[%lld]", (long long)memory->count);
     if (memory->alignment)
