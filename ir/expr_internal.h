@@ -1,5 +1,5 @@
-/* Shared by the files ir/expr*.c only: walking an expression's nodes, and the index rules that the builder
- * applies. */
+/* Shared by the files ir/expr*.c (the walk also by ir/interp/): walking an expression's nodes, and the index
+ * rules that the builder applies. */
 #ifndef GPUCC_IR_EXPR_INTERNAL_H
 #define GPUCC_IR_EXPR_INTERNAL_H
 

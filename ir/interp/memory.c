@@ -1,0 +1,228 @@
+/* Loads and stores of a block. Every element's position is checked against its buffer, by element, by run, or
+ * once for the whole space (struct access, `safe`): no byte outside a buffer is touched. Buffers need not be
+ * aligned. */
+#include "ir/interp/program.h"
+
+#include <string.h>
+
+/* `count` elements of sizeof(type) bytes, at steps in elements. */
+#define COPY_STRIDED(type)                                                                                   \
+    for (uint32_t i = 0; i < count; i++)                                                                     \
+        memcpy(to + (int64_t)i * to_step * (int64_t)sizeof(type),                                            \
+               from + (int64_t)i * from_step * (int64_t)sizeof(type), sizeof(type));                         \
+    break
+
+static void copy_elements(uint32_t width, unsigned char *to, int64_t to_step, const unsigned char *from,
+                          int64_t from_step, uint32_t count)
+{
+    if (to_step == 1 && from_step == 1) {
+        memcpy(to, from, (size_t)count * width);
+        return;
+    }
+    switch (width) {
+    case 1:
+        COPY_STRIDED(uint8_t);
+    case 2:
+        COPY_STRIDED(uint16_t);
+    case 4:
+        COPY_STRIDED(uint32_t);
+    default:
+        COPY_STRIDED(uint64_t);
+    }
+}
+
+static bool out_of_range(struct executor *x)
+{
+    x->status = INTERP_OUT_OF_RANGE;
+    return false;
+}
+
+/* ---- by run
+ * ------------------------------------------------------------------------------------------------------ */
+
+/* Position of a run in its buffer: the index in each dim, and flat. */
+static uint64_t run_start(const struct executor *x, const struct program *program,
+                          const struct access *access, uint32_t run, int64_t *indices)
+{
+    const struct place *place = &x->places[access->place];
+    const int64_t *axes = x->run_axes + (size_t)run * program->space.axis_count;
+    for (uint32_t d = 0; d < place->rank; d++)
+        indices[d] = access->offsets[d];
+    for (uint32_t i = 0; i < access->term_count; i++) {
+        const struct access_term *term = &access->terms[i];
+        indices[term->dim] += term->coefficient * axes[term->axis];
+    }
+    uint64_t flat = 0;
+    for (uint32_t d = 0; d < place->rank; d++)
+        flat += (uint64_t)indices[d] * (uint64_t)place->strides[d];
+    return flat;
+}
+
+/* The points first .. last-1 of a run whose index + i * step lies in [0, size). */
+static void clip_run(int64_t index, int64_t step, int64_t size, int64_t *first, int64_t *last)
+{
+    if (step == 0) {
+        if (index < 0 || index >= size)
+            *last = *first;
+        return;
+    }
+    if (step < 0) { /* mirrored: size - 1 - index counts from the other end */
+        index = size - 1 - index;
+        step = -step;
+    }
+    const int64_t begin = index >= 0 ? 0 : (-index + step - 1) / step;
+    const int64_t end = index >= size ? 0 : (size - index + step - 1) / step;
+    *first = begin > *first ? begin : *first;
+    *last = end < *last ? end : *last;
+    if (*last < *first)
+        *last = *first;
+}
+
+/* The part of a run that lies in the buffer. */
+static void find_inside(const struct place *place, const struct access *access, const int64_t *indices,
+                        uint32_t length, int64_t *first, int64_t *last)
+{
+    *first = 0;
+    *last = length;
+    for (uint32_t d = 0; d < place->rank && !access->safe; d++)
+        clip_run(indices[d], access->steps[d], place->sizes[d], first, last);
+}
+
+static bool load_runs(struct executor *x, const struct program *program, const struct instruction *i,
+                      uint32_t count)
+{
+    const struct access *access = i->access;
+    const struct place *place = &x->places[access->place];
+    unsigned char *result = register_at(x, i->result);
+    const uint32_t width = place->width;
+    int64_t indices[MAX_RANK];
+    if (access->linear) {
+        const uint64_t flat = run_start(x, program, access, 0, indices);
+        copy_elements(width, result, 1, place->bytes + flat * width, access->linear_step, count);
+        return true;
+    }
+    const unsigned char *otherwise = i->op == EXPR_LOAD_OR ? register_at(x, i->arguments[0]) : NULL;
+    for (uint32_t run = 0; run < x->run_count; run++) {
+        const uint32_t length = x->run_lengths[run];
+        const uint64_t flat = run_start(x, program, access, run, indices);
+        const size_t start = (size_t)x->run_starts[run] * width;
+        int64_t first, last;
+        find_inside(place, access, indices, length, &first, &last);
+        if (last - first != (int64_t)length) {
+            if (!otherwise)
+                return out_of_range(x);
+            memcpy(result + start, otherwise + start, (size_t)length * width);
+        }
+        if (first == last)
+            continue;
+        const uint64_t from = flat + (uint64_t)first * (uint64_t)access->step;
+        copy_elements(width, result + start + (size_t)first * width, 1, place->bytes + from * width,
+                      access->step, (uint32_t)(last - first));
+    }
+    return true;
+}
+
+/* ---- by element
+ * -------------------------------------------------------------------------------------------------- */
+
+/* x->flat and x->inside from the indices in registers. */
+static void find_positions(struct executor *x, const struct place *place, const uint32_t *indices,
+                           uint32_t count)
+{
+    memset(x->inside, 1, count);
+    memset(x->flat, 0, count * sizeof *x->flat);
+    for (uint32_t d = 0; d < place->rank; d++) {
+        const int64_t *index = register_at(x, indices[d]);
+        const int64_t size = place->sizes[d];
+        for (uint32_t k = 0; k < count; k++) {
+            const bool ok = index[k] >= 0 && index[k] < size;
+            x->inside[k] &= ok;
+            x->flat[k] = ok ? x->flat[k] * size + index[k] : 0;
+        }
+    }
+}
+
+#define LOAD_ELEMENTS(type)                                                                                  \
+    for (uint32_t k = 0; k < count; k++)                                                                     \
+        if (x->inside[k])                                                                                    \
+            memcpy(result + k * sizeof(type), place->bytes + (size_t)x->flat[k] * sizeof(type),              \
+                   sizeof(type));                                                                            \
+    break
+
+static bool load_elements(struct executor *x, const struct instruction *i, uint32_t count)
+{
+    const struct place *place = &x->places[i->value];
+    unsigned char *result = register_at(x, i->result);
+    find_positions(x, place, i->arguments, count);
+    if (i->op == EXPR_LOAD_OR)
+        memcpy(result, register_at(x, i->arguments[place->rank]), (size_t)count * place->width);
+    else if (memchr(x->inside, 0, count))
+        return out_of_range(x);
+    switch (place->width) {
+    case 1:
+        LOAD_ELEMENTS(uint8_t);
+    case 2:
+        LOAD_ELEMENTS(uint16_t);
+    case 4:
+        LOAD_ELEMENTS(uint32_t);
+    default:
+        LOAD_ELEMENTS(uint64_t);
+    }
+    return true;
+}
+
+bool load_block(struct executor *x, const struct program *program, const struct instruction *i,
+                uint32_t count)
+{
+    if (!(i->access ? load_runs(x, program, i, count) : load_elements(x, i, count)))
+        return false;
+    if (i->dtype == DTYPE_BOOL) { /* any byte but 0 is true */
+        unsigned char *result = register_at(x, i->result);
+        for (uint32_t k = 0; k < count; k++)
+            result[k] = result[k] != 0;
+    }
+    return true;
+}
+
+/* ---- stores
+ * ------------------------------------------------------------------------------------------------------ */
+
+static bool store_runs(struct executor *x, const struct program *program, const struct access *access,
+                       const unsigned char *values, uint32_t count)
+{
+    const struct place *place = &x->places[access->place];
+    const uint32_t width = place->width;
+    int64_t indices[MAX_RANK];
+    if (access->linear) {
+        const uint64_t flat = run_start(x, program, access, 0, indices);
+        copy_elements(width, place->bytes + flat * width, access->linear_step, values, 1, count);
+        return true;
+    }
+    for (uint32_t run = 0; run < x->run_count; run++) {
+        const uint32_t length = x->run_lengths[run];
+        const uint64_t flat = run_start(x, program, access, run, indices);
+        int64_t first, last;
+        find_inside(place, access, indices, length, &first, &last);
+        if (last - first != (int64_t)length)
+            return out_of_range(x);
+        copy_elements(width, place->bytes + flat * width, access->step,
+                      values + (size_t)x->run_starts[run] * width, 1, length);
+    }
+    return true;
+}
+
+bool store_block(struct executor *x, const struct program *program, uint32_t number,
+                 const struct access *access, const uint32_t *indices, uint32_t value, uint32_t count)
+{
+    const struct place *place = &x->places[number];
+    const unsigned char *values = register_at(x, value);
+    if (access)
+        return store_runs(x, program, access, values, count);
+    find_positions(x, place, indices, count);
+    if (memchr(x->inside, 0, count))
+        return out_of_range(x);
+    for (uint32_t k = 0; k < count; k++)
+        memcpy(place->bytes + (size_t)x->flat[k] * place->width, values + (size_t)k * place->width,
+               place->width);
+    return true;
+}
