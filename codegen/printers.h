@@ -10,6 +10,8 @@
 void print_cuda(const struct kernel *kernel, const char *name, const struct machine *machine, bool comments,
                 struct text *out);
 /* What every emitted file begins with: typedefs (f32x4, ...) that kernels use. */
+/* Dynamic shared memory of the printed kernel: 0 when its arrays are static. */
+uint64_t cuda_dynamic_shared_bytes(const struct kernel *kernel);
 void print_cuda_prelude(struct text *out);
 
 /* A relocatable x86-64 (later AArch64) object that holds CPU kernels under the given symbol names, one copy an ISA level:
@@ -30,12 +32,6 @@ struct object_file {
 /* Several objects, compiled on `threads` threads; equal input gives equal bytes whatever the number of threads. */
 bool llvm_objects(const struct object_kernel *kernels, uint32_t count, uint32_t threads, struct arena *arena,
                   struct diagnostics *diagnostics, struct object_file **objects, uint32_t *object_count);
-
-/* NVRTC by dlopen: $GPUCC_NVRTC, else libnvrtc.so.13/.12 by the loader's rules and under /usr/local/cuda. */
-struct nvrtc;
-struct nvrtc *nvrtc_open(struct arena *arena, struct diagnostics *diagnostics); /* NULL: E0502 recorded */
-void nvrtc_close(struct nvrtc *nvrtc);
-void nvrtc_version(const struct nvrtc *nvrtc, int *major, int *minor);
 
 enum cuda_compiler { COMPILER_NVRTC, COMPILER_NVCC };
 struct cuda_options {
