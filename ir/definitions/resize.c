@@ -28,7 +28,7 @@ struct resize {
     const char *coordinates;
     const struct attribute *scales;
     uint32_t axis[MAX_RANK], count; /* axes that are resampled */
-    struct taps taps[MAX_LINEAR_AXES];
+    struct taps taps[MAX_RANK];
     expr indices[MAX_RANK];
 };
 
