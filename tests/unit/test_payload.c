@@ -264,6 +264,40 @@ static void long_lists(void **state)
     arena_release(&arena);
 }
 
+/* A payload of three gigabytes in a file with holes: its last bytes are found, and nothing of it is kept in
+ * memory. */
+static void files_over_two_gigabytes(void **state)
+{
+    (void)state;
+    const int64_t count = INT64_C(3) << 28, payload = count * 4;
+    TEST_ARENA(arena);
+    struct bytes *head =
+        put_varint(put_tag(bytes_tensor("w", DTYPE_F32, 1, &count), 9, 2), (uint64_t)payload);
+    struct bytes *outer = put_varint(put_tag(bytes_new(), 5, 2), head->count + (uint64_t)payload);
+    struct bytes *model =
+        put_varint(put_tag(bytes_new(), 7, 2), outer->count + head->count + (uint64_t)payload);
+    put_raw(put_raw(model, outer->data, outer->count), head->data, head->count);
+    const char *path = arena_printf(&arena, "%s/long.onnx", scratch);
+    assert_true(file_write_all(&arena, path, model->data, model->count));
+    assert_int_equal(truncate(path, (off_t)model->count + (off_t)payload), 0);
+    struct fixture f;
+    start(&f, &arena);
+    assert_true(reader_open(&f.reader, &f.diagnostics, &f.files, path, &reader_default_limits));
+    load(&f);
+    assert_true(f.done);
+    assert_int_equal(f.tensor.blob->length, payload);
+    unsigned char last[4] = {1, 1, 1, 1};
+    assert_true(blob_read(f.tensor.blob, (uint64_t)payload - 4, last, 4));
+    assert_memory_equal(last, "\0\0\0\0", 4);
+    assert_false(blob_read(f.tensor.blob, (uint64_t)payload - 3, last, 4));
+    assert_true(arena.total < 1 << 20 && f.reader.arena.total < 1 << 20);
+    finish(&f);
+    free(head);
+    free(outer);
+    free(model);
+    arena_release(&arena);
+}
+
 static void types_and_dims(void **state)
 {
     (void)state;
@@ -424,6 +458,7 @@ int main(void)
         cmocka_unit_test(typed_lists),
         cmocka_unit_test(float_lists),
         cmocka_unit_test(long_lists),
+        cmocka_unit_test(files_over_two_gigabytes),
         cmocka_unit_test(types_and_dims),
         cmocka_unit_test(external_data),
         cmocka_unit_test(files_are_opened_once),
