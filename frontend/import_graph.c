@@ -11,7 +11,8 @@ static bool default_domain(const char *domain)
     return !*domain || !strcmp(domain, "ai.onnx");
 }
 
-/* Each domain once; the default one must be there and inside the window. */
+/* Each domain once; the default one inside the window. Whether a node's domain is there is checked at the
+ * node. */
 static bool import_opsets(struct importer *importer, struct import_scope *scope)
 {
     const Onnx__ModelProto *model = importer->reader->model;
@@ -21,12 +22,14 @@ static bool import_opsets(struct importer *importer, struct import_scope *scope)
     struct opset *opsets = arena_new_array(importer->arena, struct opset, model->n_opset_import);
     uint32_t count = 0;
     int64_t newest = 0;
+    bool stated = false;
     for (size_t i = 0; i < model->n_opset_import; i++) {
         const Onnx__OperatorSetIdProto *import = model->opset_import[i];
         const char *domain = import_intern(importer, import->domain);
         if (default_domain(domain)) {
             domain = import_intern(importer, "");
             newest = import->version;
+            stated = true;
         }
         for (uint32_t k = 0; k < count; k++)
             if (opsets[k].domain == domain && opsets[k].version != import->version)
@@ -37,10 +40,10 @@ static bool import_opsets(struct importer *importer, struct import_scope *scope)
     scope->opsets = opsets;
     scope->opset_count = count;
     importer->graph->opset = newest;
-    if (!newest)
+    if (!count)
         return import_fail(importer, DIAG_model_version, NULL,
                            "the model does not state its opset; it is no ONNX model, or is cut short");
-    if (newest < OLDEST_OPSET || newest > NEWEST_OPSET)
+    if (stated && (newest < OLDEST_OPSET || newest > NEWEST_OPSET))
         return import_fail(importer, DIAG_model_version, NULL,
                            "opset %" PRId64 " is not supported, %d to %d are", newest, OLDEST_OPSET,
                            NEWEST_OPSET);
