@@ -1,15 +1,16 @@
-/* The tables of a bundle: one blob of fixed-width little-endian structs, the ELF section ".gpucc". References are
- * indices into the blob's arrays or, for an array itself, byte offsets from the blob's begin. Validated once when the
- * bundle is opened (runtime/tables.c) and trusted from then on.
+/* The tables of a bundle: one blob of fixed-width little-endian structs, the ELF section ".gpucc". References
+ * are indices into the blob's arrays or, for an array itself, byte offsets from the blob's begin. Validated
+ * once when the bundle is opened (runtime/tables.c) and trusted from then on.
  *
  * Layout of the file:
  *     [0, image_bytes)                  the linked ELF image; .gpucc and the code are in it
  *     [weights_offset, + weights_bytes) constants, each 256-byte aligned; not mapped by the dynamic loader
  *     [leaves_offset, + 32 leaf_count)  sha256 of each 4 MiB leaf of the weights
- * In a bundle with a sidecar the last two stand in that file, weights at offset 0. weights_root is the sha256 of the
- * leaf hashes; image_hash that of the image with image_hash itself zeroed.
+ * In a bundle with a sidecar the last two stand in that file, weights at offset 0. weights_root is the sha256
+ * of the leaf hashes; image_hash that of the image with image_hash itself zeroed.
  *
- * This file is all that the compiler knows of the runtime, besides pure functions (arena_plan.h, sha256.h). */
+ * This file is all that the compiler knows of the runtime, besides pure functions (arena_plan.h, sha256.h).
+ */
 #ifndef GPUCC_RUNTIME_BUNDLE_FORMAT_H
 #define GPUCC_RUNTIME_BUNDLE_FORMAT_H
 
@@ -19,9 +20,9 @@
 #define BUNDLE_SECTION ".gpucc"
 
 enum {
-    BUNDLE_FORMAT = 1,            /* raised when a struct below changes */
-    BUNDLE_ALIGNMENT = 256,       /* of constants and arena buffers */
-    BUNDLE_PAGE = 4096,           /* alignment of the weights in the file */
+    BUNDLE_FORMAT = 1,      /* raised when a struct below changes */
+    BUNDLE_ALIGNMENT = 256, /* of constants and arena buffers */
+    BUNDLE_PAGE = 4096,     /* alignment of the weights in the file */
     BUNDLE_LEAF = 4 * 1024 * 1024,
     BUNDLE_MAX_RANK = 16,
     BUNDLE_MAX_KERNEL_BUFFERS = 64,
@@ -29,28 +30,30 @@ enum {
 };
 #define BUNDLE_NONE UINT32_MAX /* an index that points nowhere */
 
-/* A CPU kernel: runs iterations begin .. end of its outermost parallel loop. `scratch`: scratch_bytes of the calling
- * thread's own, 64-byte aligned, contents undefined. */
-typedef void bundle_cpu_kernel(void *const *buffers, const int64_t *dims, int64_t begin, int64_t end, void *scratch);
+/* A CPU kernel: runs iterations begin .. end of its outermost parallel loop. `scratch`: scratch_bytes of the
+ * calling thread's own, 64-byte aligned, contents undefined. */
+typedef void bundle_cpu_kernel(void *const *buffers, const int64_t *dims, int64_t begin, int64_t end,
+                               void *scratch);
 
 struct bundle_array {
     uint64_t offset; /* from the blob's begin; a multiple of 8 */
     uint64_t count;  /* items */
 };
 
-/* Strings are byte offsets into `strings`, NUL-terminated; 0 is the empty string. Names are the model's own text. */
+/* Strings are byte offsets into `strings`, NUL-terminated; 0 is the empty string. Names are the model's own
+ * text. */
 typedef uint32_t bundle_string;
 
 struct bundle_header {
     char magic[8];
     uint32_t format, abi;
     uint32_t header_bytes;
-    uint32_t machine;        /* e_machine of the host code */
+    uint32_t machine; /* e_machine of the host code */
     uint64_t blob_bytes;
-    uint64_t image_bytes;    /* 0 until the image is linked */
+    uint64_t image_bytes; /* 0 until the image is linked */
     uint64_t weights_offset, weights_bytes;
     uint64_t leaves_offset, leaf_count;
-    uint32_t sidecar;        /* 1: weights and leaves stand in another file */
+    uint32_t sidecar;           /* 1: weights and leaves stand in another file */
     bundle_string sidecar_name; /* its file name beside the bundle */
     uint8_t image_hash[32];
     uint8_t weights_root[32];
@@ -80,8 +83,8 @@ struct bundle_header {
 enum bundle_symbol_source { BUNDLE_INPUT_AXIS, BUNDLE_INPUT_VALUE };
 
 struct bundle_symbol {
-    bundle_string name;   /* "" when the model has none */
-    uint32_t source;      /* enum bundle_symbol_source */
+    bundle_string name; /* "" when the model has none */
+    uint32_t source;    /* enum bundle_symbol_source */
     uint32_t input, axis;
     int64_t low, high, hint;
     uint32_t replacement; /* dim that it must equal and is computed from, or BUNDLE_NONE: it is free */
@@ -113,10 +116,15 @@ struct bundle_dim {
     int64_t value;
 };
 
+enum bundle_guard_kind {
+    BUNDLE_GUARD_EQUAL,       /* left == right */
+    BUNDLE_GUARD_NOT_NEGATIVE /* left >= 0: the size of a tensor; right is left */
+};
+
 struct bundle_guard {
     uint32_t left, right;
     bundle_string node; /* the node that needs it */
-    uint32_t reserved;
+    uint32_t kind;
 };
 
 struct bundle_tensor {
@@ -130,7 +138,7 @@ struct bundle_tensor {
 struct bundle_constant {
     bundle_string name; /* initialiser that it comes from, or "" */
     uint32_t dtype;
-    uint32_t repacked;  /* 1: not in the model's layout */
+    uint32_t repacked; /* 1: not in the model's layout */
     uint32_t reserved;
     int64_t elements;
     uint64_t offset, bytes; /* in the weights */
@@ -143,13 +151,13 @@ struct bundle_plan {
     uint32_t kind;
     uint32_t level; /* CPU: 3 or 4, the x86-64 level. CUDA: compute capability, 90 */
     uint32_t architecture_specific;
-    uint32_t driver_version; /* CUDA: as cuDriverGetVersion gives it; 0: any */
+    uint32_t driver_version;     /* CUDA: that cubins need, as cuDriverGetVersion gives it; 0: any */
+    uint32_t ptx_driver_version; /* and that PTX needs */
     uint32_t first_buffer, buffer_count;
     uint32_t first_kernel, kernel_count;
     uint32_t first_launch, launch_count;
     uint32_t first_copy, copy_count;
     uint32_t first_image, image_count;
-    uint32_t reserved;
 };
 
 enum bundle_buffer_kind { BUNDLE_INPUT, BUNDLE_OUTPUT, BUNDLE_CONSTANT, BUNDLE_ARENA };
@@ -159,7 +167,8 @@ struct bundle_buffer {
     uint32_t dtype;
     uint32_t elements;    /* dim */
     uint32_t first, last; /* ARENA: launches of the plan, inclusive */
-    uint32_t shares;      /* ARENA: buffer of the plan in whose memory it lives (which itself shares none), or NONE */
+    uint32_t
+        shares; /* ARENA: buffer of the plan in whose memory it lives (which itself shares none), or NONE */
     uint32_t reserved;
 };
 
@@ -169,8 +178,8 @@ struct bundle_kernel {
     bundle_string summary;
     uint32_t buffer_count, dim_count;
     uint32_t block[3];
-    uint32_t index_bits;  /* CUDA: 32 or 64: the type of dims parameters and the range of flat indices */
-    uint32_t function;    /* CPU: entry of the pointer table */
+    uint32_t index_bits;   /* CUDA: 32 or 64: the type of dims parameters and the range of flat indices */
+    uint32_t function;     /* CPU: entry of the pointer table */
     uint32_t shared_bytes; /* CUDA: dynamic shared memory */
     uint32_t reserved;
     uint64_t scratch_bytes;
@@ -188,6 +197,8 @@ struct bundle_launch {
     bundle_string nodes;   /* nodes that it computes, "Conv #41, Relu #42" */
 };
 
+/* Copies from inputs and constants into outputs that are not aliased run before the launches, the others
+ * behind. */
 struct bundle_copy {
     uint32_t from, to; /* buffers of the plan */
 };

@@ -1,16 +1,15 @@
-/* A bundle file's tables, read without executing anything: what `gpucc info` shows and what the loader checks first.
- * All functions are safe on any file. */
+/* A bundle file's tables, read without executing anything: what `gpucc info` shows and what the loader checks
+ * first. All functions are safe on any file. */
 #ifndef GPUCC_RUNTIME_INFO_H
 #define GPUCC_RUNTIME_INFO_H
 
-#include "runtime/error.h"
-#include "runtime/tables.h"
+#include "runtime/dim_text.h"
 
 struct bundle_file {
     int fd; /* of the file, open until bundle_file_close */
     uint64_t file_bytes;
-    uint64_t section_offset; /* where .gpucc stands in the file */
-    void *blob;              /* a copy of .gpucc */
+    uint64_t section_offset;     /* where .gpucc stands in the file */
+    void *blob;                  /* a copy of .gpucc */
     struct bundle_tables tables; /* views into the blob */
 };
 
@@ -20,20 +19,16 @@ void bundle_file_close(struct bundle_file *file); /* harmless on a zeroed struct
 
 /* Reads header and code of the file again and compares with the hash in the header. */
 gpucc_status bundle_file_check_image(const struct bundle_file *file, struct runtime_error *error);
-/* All weights against their hash tree; `sidecar`: the file with the weights when they are not in the bundle, or NULL. */
+/* All weights against their hash tree; `sidecar`: the file with the weights when they are not in the bundle,
+ * or NULL. */
 gpucc_status bundle_file_check_weights(const struct bundle_file *file, const char *sidecar,
                                        struct runtime_error *error);
 
-/* A dim as people read it: "4 * batch + ids[1]", with names of symbols as the tables have them, escaped; cut with "..."
- * when it does not fit. Returns `text`. */
-const char *bundle_dim_text(const struct bundle_tables *tables, uint32_t dim, char *text, size_t bytes);
-/* "batch", or "ids[1]" for a symbol without a name. Escaped. */
-const char *bundle_symbol_text(const struct bundle_tables *tables, uint32_t symbol, char *text, size_t bytes);
 /* Arena bytes of a plan with every symbol at its hint; weights that it loads; bytes of its code. */
 struct bundle_memory {
     uint64_t arena_bytes, weight_bytes, code_bytes;
 };
-gpucc_status bundle_plan_memory(const struct bundle_tables *tables, uint32_t plan, struct bundle_memory *memory,
-                                struct runtime_error *error);
+gpucc_status bundle_plan_memory(const struct bundle_tables *tables, uint32_t plan,
+                                struct bundle_memory *memory, struct runtime_error *error);
 
 #endif

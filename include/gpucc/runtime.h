@@ -124,7 +124,11 @@ typedef struct gpucc_tensor_info {
     int32_t alias_input;    /* outputs: the input whose buffer it lives in, or -1 */
 } gpucc_tensor_info;
 
+#ifdef __cplusplus
 #define GPUCC_INIT(type) { sizeof(type) }
+#else
+#define GPUCC_INIT(type) { .size = sizeof(type) }
+#endif
 
 /* The text of the calling thread's last failure; "" when there was none. Valid until its next call. */
 GPUCC_API const char *gpucc_last_error(void);

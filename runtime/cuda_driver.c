@@ -1,0 +1,68 @@
+/* Finds libcuda's functions by name. */
+#include "runtime/cuda_driver.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct symbol_row {
+    const char *name;
+    size_t offset;
+} rows[] = {
+#define CUDA_SYMBOL(field, name, parameters) {#name, offsetof(struct cuda_functions, field)},
+#include "runtime/cuda_symbols.def"
+#undef CUDA_SYMBOL
+};
+
+gpucc_status cuda_driver_open(struct cuda_functions **functions, struct runtime_error *error)
+{
+    struct cuda_functions *opened = calloc(1, sizeof *opened);
+    if (!opened)
+        return runtime_fail(error, GPUCC_OUT_OF_MEMORY, "out of memory");
+    opened->library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!opened->library) {
+        cuda_driver_close(opened);
+        return runtime_fail(error, GPUCC_NO_DEVICE, "the NVIDIA driver (libcuda.so.1) is not installed");
+    }
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        void *symbol = dlsym(opened->library, rows[i].name);
+        if (!symbol) {
+            cuda_driver_close(opened);
+            return runtime_fail(error, GPUCC_NO_DEVICE, "the NVIDIA driver is too old: it has no %s",
+                                rows[i].name);
+        }
+        /* dlsym's result is a function in every entry; POSIX gives them the same representation. */
+        memcpy((char *)opened + rows[i].offset, &symbol, sizeof symbol);
+    }
+    cuda_result result = opened->init(0);
+    if (result != 0) {
+        cuda_check(opened, result, "cannot initialise the NVIDIA driver", error);
+        cuda_driver_close(opened);
+        return GPUCC_NO_DEVICE;
+    }
+    *functions = opened;
+    return GPUCC_OK;
+}
+
+void cuda_driver_close(struct cuda_functions *functions)
+{
+    if (!functions)
+        return;
+    if (functions->library)
+        dlclose(functions->library);
+    free(functions);
+}
+
+gpucc_status cuda_check(const struct cuda_functions *functions, cuda_result result, const char *action,
+                        struct runtime_error *error)
+{
+    if (result == 0)
+        return GPUCC_OK;
+    const char *name = NULL, *text = NULL;
+    if (functions->error_name(result, &name) != 0 || !name)
+        name = "unknown error";
+    if (functions->error_text(result, &text) != 0 || !text)
+        text = "no description";
+    return runtime_fail(error, result == CUDA_NO_MEMORY ? GPUCC_OUT_OF_MEMORY : GPUCC_DEVICE_ERROR,
+                        "%s: %s (%s)", action, name, text);
+}

@@ -1,0 +1,44 @@
+/* A model inside a bundle: the tables, the file that its weights are in, and the sets of weights that its
+ * contexts share. Immutable to callers; what contexts share is under `lock`. */
+#ifndef GPUCC_RUNTIME_MODEL_H
+#define GPUCC_RUNTIME_MODEL_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "runtime/abi.h"
+#include "runtime/tables.h"
+
+struct weights;
+struct cuda_functions;
+
+struct runtime_model {
+    struct bundle_tables tables;
+    bundle_cpu_kernel *const *kernels; /* the bundle's pointer table */
+    int weights_fd;                    /* owned by the loader */
+    bool trusted;
+    pthread_mutex_t lock;
+    struct weights *weights;     /* sets in use */
+    struct cuda_functions *cuda; /* the driver's functions once a context needed them */
+};
+
+/* `blob`: the tables in memory, `kernels`: the pointer table beside them. */
+gpucc_status model_open(const void *blob, bundle_cpu_kernel *const *kernels,
+                        const struct runtime_open *options, struct runtime_model **model,
+                        struct runtime_error *error);
+void model_close(struct runtime_model *model);
+gpucc_status model_tensor_info(const struct runtime_model *model, int output, size_t index,
+                               gpucc_tensor_info *info, struct runtime_error *error);
+
+/* Best CPU plan for this machine; NULL: there is none. */
+const struct bundle_plan *model_cpu_plan(const struct runtime_model *model);
+/* Best CUDA plan for a device of compute capability 10 * major + minor; `*image_kind` says which of its
+ * images. */
+const struct bundle_plan *model_cuda_plan(const struct runtime_model *model, uint32_t capability,
+                                          uint32_t *image_kind);
+
+/* Copies the caller's struct of `size` bytes (its first member) into one of ours; false when it is too small
+ * to be one or not set. */
+bool model_copy_struct(void *ours, size_t our_bytes, const void *theirs, size_t least_bytes);
+
+#endif

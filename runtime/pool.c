@@ -1,0 +1,193 @@
+/* One word, `ticket`, announces a job: its upper bits count jobs, its lower bits hold how many parts it has.
+ * A worker whose number is below that runs its part and lowers `pending`; the caller waits for 0, so a job's
+ * fields are stable while anyone reads them. Workers that saw no ticket for a while sleep on a condition;
+ * `sleepers` tells the caller that it must signal (both sides store before they look at the other's word, in
+ * sequentially consistent order). */
+#include "runtime/pool.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "runtime/float_mode.h"
+
+enum {
+    PART_BITS = 16,
+    SPINS = 2000,         /* pauses before a worker gives its time slice away */
+    YIELDS = 50,          /* slices given away before it sleeps, outside begin .. end */
+    YIELDS_ACTIVE = 2000, /* and inside */
+    MAX_THREADS = 1024
+};
+
+struct worker {
+    struct pool *pool;
+    uint32_t number;
+    pthread_t thread;
+};
+
+struct pool {
+    _Atomic uint64_t ticket;
+    _Atomic uint32_t pending, sleepers;
+    _Atomic bool active, stop;
+    void (*job)(void *user, uint32_t part);
+    void *user;
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    uint32_t threads, started;
+    struct worker *workers;
+};
+
+static void pause_briefly(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+}
+
+/* Waits until the ticket differs from `seen`. */
+static uint64_t next_ticket(struct pool *pool, uint64_t seen)
+{
+    for (uint32_t yields = 0;
+         yields < (atomic_load_explicit(&pool->active, memory_order_relaxed) ? YIELDS_ACTIVE : YIELDS);
+         yields++) {
+        for (uint32_t spin = 0; spin < (yields ? 20 : SPINS); spin++) {
+            uint64_t ticket = atomic_load_explicit(&pool->ticket, memory_order_acquire);
+            if (ticket != seen)
+                return ticket;
+            pause_briefly();
+        }
+        sched_yield();
+    }
+    pthread_mutex_lock(&pool->lock);
+    atomic_fetch_add(&pool->sleepers, 1);
+    while (atomic_load(&pool->ticket) == seen)
+        pthread_cond_wait(&pool->wake, &pool->lock);
+    atomic_fetch_sub(&pool->sleepers, 1);
+    pthread_mutex_unlock(&pool->lock);
+    return atomic_load(&pool->ticket);
+}
+
+static void *work(void *argument)
+{
+    struct worker *worker = argument;
+    struct pool *pool = worker->pool;
+    uint64_t seen = 0;
+    float_mode_enter();
+    for (;;) {
+        seen = next_ticket(pool, seen);
+        if (atomic_load_explicit(&pool->stop, memory_order_acquire))
+            return NULL;
+        if (worker->number >= (seen & ((1u << PART_BITS) - 1)))
+            continue;
+        pool->job(pool->user, worker->number);
+        atomic_fetch_sub_explicit(&pool->pending, 1, memory_order_release);
+    }
+}
+
+static void announce(struct pool *pool, uint32_t parts)
+{
+    uint64_t old = atomic_load_explicit(&pool->ticket, memory_order_relaxed);
+    atomic_store(&pool->ticket, ((old >> PART_BITS) + 1) << PART_BITS | parts);
+    if (atomic_load(&pool->sleepers) == 0)
+        return;
+    pthread_mutex_lock(&pool->lock);
+    pthread_cond_broadcast(&pool->wake);
+    pthread_mutex_unlock(&pool->lock);
+}
+
+struct pool *pool_create(uint32_t threads)
+{
+    threads = threads < 1 ? 1 : threads > MAX_THREADS ? MAX_THREADS : threads;
+    struct pool *pool = calloc(1, sizeof *pool);
+    if (!pool)
+        return NULL;
+    pool->workers = calloc(threads, sizeof *pool->workers);
+    pool->threads = threads;
+    bool locked = pthread_mutex_init(&pool->lock, NULL) == 0;
+    bool waking = locked && pthread_cond_init(&pool->wake, NULL) == 0;
+    bool good = waking && pool->workers;
+    pool->started = 1;
+    while (good && pool->started < threads) {
+        struct worker *worker = &pool->workers[pool->started];
+        *worker = (struct worker){.pool = pool, .number = pool->started};
+        good = pthread_create(&worker->thread, NULL, work, worker) == 0;
+        pool->started += good;
+    }
+    if (good)
+        return pool;
+    if (waking) {
+        pool_destroy(pool);
+        return NULL;
+    }
+    if (locked)
+        pthread_mutex_destroy(&pool->lock);
+    free(pool->workers);
+    free(pool);
+    return NULL;
+}
+
+void pool_destroy(struct pool *pool)
+{
+    if (!pool)
+        return;
+    atomic_store(&pool->stop, true);
+    announce(pool, 0);
+    for (uint32_t i = 1; i < pool->started; i++)
+        pthread_join(pool->workers[i].thread, NULL);
+    pthread_cond_destroy(&pool->wake);
+    pthread_mutex_destroy(&pool->lock);
+    free(pool->workers);
+    free(pool);
+}
+
+uint32_t pool_threads(const struct pool *pool)
+{
+    return pool->threads;
+}
+
+void pool_begin(struct pool *pool)
+{
+    if (pool->threads == 1)
+        return;
+    atomic_store_explicit(&pool->active, true, memory_order_relaxed);
+    /* An empty job: whoever sleeps is awake before the first real one. */
+    if (atomic_load(&pool->sleepers))
+        announce(pool, 0);
+}
+
+void pool_end(struct pool *pool)
+{
+    atomic_store_explicit(&pool->active, false, memory_order_relaxed);
+}
+
+void pool_run(struct pool *pool, uint32_t parts, void (*job)(void *user, uint32_t part), void *user)
+{
+    if (parts > 1) {
+        pool->job = job;
+        pool->user = user;
+        atomic_store_explicit(&pool->pending, parts - 1, memory_order_relaxed);
+        announce(pool, parts);
+    }
+    if (parts)
+        job(user, 0);
+    for (uint32_t spins = 0; parts > 1 && atomic_load_explicit(&pool->pending, memory_order_acquire);
+         spins++) {
+        if (spins < SPINS)
+            pause_briefly();
+        else
+            sched_yield();
+    }
+}
+
+uint32_t pool_cpu_count(void)
+{
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) != 0)
+        return 1;
+    uint32_t count = 0;
+    for (size_t i = 0; i < CPU_SETSIZE; i++)
+        count += CPU_ISSET(i, &set) ? 1 : 0;
+    return count ? count : 1;
+}
