@@ -47,7 +47,7 @@ static void store_element(unsigned char *at, enum dtype dtype, int64_t value)
 static const struct blob *blob_of_bytes(struct graph *graph, const unsigned char *bytes, uint64_t length)
 {
     struct blob *blob = arena_new(graph->arena, struct blob);
-    *blob = (struct blob){.kind = BLOB_MEMORY, .length = length, .bytes = bytes};
+    *blob = (struct blob){.kind = BLOB_MEMORY, .length = length, .bytes = bytes, .fd = -1};
     return blob;
 }
 

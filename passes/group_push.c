@@ -128,19 +128,11 @@ static bool bind_inputs(struct push *push, const struct nest_store *store)
     return true;
 }
 
-static void note_buffer(void *user, const struct expr_node *load)
-{
-    bool *const loaded = user;
-    loaded[load->value] = true;
-}
-
-/* Stores that nobody reads once the consumer is merged go. */
+/* Stores that nobody reads once the consumer is merged go. (No nest loads what it stores.) */
 static void drop_stores(struct push *push)
 {
     struct grouper *grouper = push->grouper;
     struct nest *nest = &push->merged->body.nests.items[push->nest];
-    bool *loaded = arena_new_array(grouper->arena, bool, push->merged->body.buffers.count);
-    each_unit_load(grouper, push->merged, note_buffer, loaded);
     uint32_t kept = 0;
     for (uint32_t i = 0; i < nest->store_count; i++) {
         const value_id value = push->merged->values.items[nest->stores[i].buffer];
@@ -151,7 +143,7 @@ static void drop_stores(struct push *push)
         uint32_t readers = value ? value_readers(grouper, value) : 1;
         if (read_by_consumer && readers)
             readers--;
-        if (readers || loaded[nest->stores[i].buffer])
+        if (readers)
             nest->stores[kept++] = nest->stores[i];
     }
     nest->store_count = kept;
