@@ -1,0 +1,232 @@
+/* See gpu_common.h. */
+#include "codegen/strategy/gpu/gpu_common.h"
+
+#include <math.h>
+#include <string.h>
+
+static void mark_loads(const struct exprs *pool, expr e, bool *used, unsigned char *visited)
+{
+    if (!e || visited[e])
+        return;
+    visited[e] = 1;
+    const struct expr_node *node = expr_at(pool, e);
+    if (node->op == EXPR_LOAD || node->op == EXPR_LOAD_OR)
+        used[node->value] = true;
+    for (uint32_t i = 0; i < node->count; i++)
+        mark_loads(pool, node->arguments[i], used, visited);
+}
+
+static void mark_nest(const struct strategy_context *context, const struct nest *nest, bool *loaded, bool *stored)
+{
+    const struct exprs *pool = context->group->body.pool;
+    unsigned char *visited = arena_new_array(context->arena, unsigned char, pool->nodes.count);
+    for (uint32_t i = 0; i < nest->reduction_count; i++)
+        mark_loads(pool, nest->reductions[i].body, loaded, visited);
+    for (uint32_t i = 0; i < nest->store_count; i++) {
+        mark_loads(pool, nest->stores[i].value, loaded, visited);
+        stored[nest->stores[i].buffer] = true;
+        for (int k = 0; nest->stores[i].indices && k < context->group->body.buffers.items[nest->stores[i].buffer].type.rank;
+             k++)
+            mark_loads(pool, nest->stores[i].indices[k], loaded, visited);
+    }
+}
+
+uint32_t gpu_kernel_parameter(struct gpu_kernel *k, enum argument_kind kind, uint32_t index, enum dtype dtype,
+                              const char *label)
+{
+    struct kernel_memory memory = {
+        .space = MEMORY_GLOBAL, .dtype = dtype, .lanes = 1, .label = label, .alignment = 16};
+    struct argument argument = {.kind = kind, .index = index};
+    vec_push(k->context->arena, &k->arguments, argument);
+    return kernel_memory_add(k->kernel, &memory);
+}
+
+void gpu_kernel_begin(struct gpu_kernel *k, const struct strategy_context *context, const char *strategy,
+                      uint32_t first_nest, uint32_t nest_count, const bool *inside)
+{
+    const struct definition *body = &context->group->body;
+    bool loaded[MAX_BUFFERS] = {false}, stored[MAX_BUFFERS] = {false};
+    *k = (struct gpu_kernel){.context = context, .kernel = kernel_new(context->arena, body->pool->dims)};
+    k->kernel->strategy = strategy;
+    k->kernel->location = context->group->location;
+    k->kernel->index_bits = gpu_index_bits(context);
+    k->memories = arena_new_array(context->arena, uint32_t, body->buffers.count);
+    for (uint32_t i = 0; i < nest_count; i++)
+        mark_nest(context, &body->nests.items[first_nest + i], loaded, stored);
+    for (uint32_t i = 0; i < body->buffers.count; i++) {
+        k->memories[i] = UINT32_MAX;
+        if ((loaded[i] || stored[i]) && !(inside && inside[i]))
+            k->memories[i] = gpu_kernel_parameter(k, ARGUMENT_BUFFER, i, body->buffers.items[i].type.dtype,
+                                                  stored[i] ? "out" : "in");
+    }
+    gpu_figures(context, first_nest, nest_count, &k->kernel->bytes, &k->kernel->operations);
+}
+
+void gpu_kernel_end(struct gpu_kernel *k, struct lowered_group *out)
+{
+    struct kernel_launch launch = {.kernel = k->kernel, .arguments = k->arguments.items};
+    vec_push(k->context->arena, &out->launches, launch);
+}
+
+uint32_t gpu_index_bits(const struct strategy_context *context)
+{
+    const struct definition *body = &context->group->body;
+    struct dims *dims = body->pool->dims;
+    const int64_t limit = INT32_MAX;
+    for (uint32_t i = 0; i < body->buffers.count; i++) {
+        dim elements = tensor_elements(dims, &body->buffers.items[i].type);
+        int64_t low, high;
+        dim_range(dims, elements, &low, &high);
+        /* An upper end that nobody set says nothing; then the hints decide, and prepare refuses what does not fit. */
+        if (low > limit || (high > limit && high < INT64_MAX >> 20) || dim_hint(dims, elements) > limit)
+            return 64;
+    }
+    return 32;
+}
+
+expr gpu_neutral(struct exprs *pool, enum reduce_op op, enum dtype dtype)
+{
+    bool is_float = dtype_is_float(dtype);
+    unsigned bits = dtype_bits(dtype);
+    bool is_signed = dtype_class(dtype) == DTYPE_CLASS_INT;
+    int64_t lowest = is_signed ? (bits == 64 ? INT64_MIN : -(INT64_C(1) << (bits - 1))) : 0;
+    int64_t highest = is_signed ? (bits == 64 ? INT64_MAX : (INT64_C(1) << (bits - 1)) - 1) : -1;
+    switch (op) {
+    case REDUCE_SUM:
+        return is_float ? expr_float(pool, dtype, 0) : expr_int(pool, dtype, 0);
+    case REDUCE_PRODUCT:
+        return is_float ? expr_float(pool, dtype, 1) : expr_int(pool, dtype, 1);
+    case REDUCE_MAX:
+        return is_float ? expr_float(pool, dtype, -INFINITY) : expr_int(pool, dtype, lowest);
+    case REDUCE_MIN:
+        return is_float ? expr_float(pool, dtype, INFINITY) : expr_int(pool, dtype, highest);
+    }
+    return 0;
+}
+
+expr gpu_combine(struct exprs *pool, enum reduce_op op, expr a, expr b)
+{
+    static const enum expr_op ops[] = {[REDUCE_SUM] = EXPR_ADD,
+                                       [REDUCE_PRODUCT] = EXPR_MUL,
+                                       [REDUCE_MAX] = EXPR_MAX,
+                                       [REDUCE_MIN] = EXPR_MIN};
+    if (expr_at(pool, a)->dtype == DTYPE_BOOL) /* any and all */
+        return expr_binary(pool, op == REDUCE_MAX || op == REDUCE_SUM ? EXPR_OR : EXPR_AND, a, b);
+    return expr_binary(pool, ops[op], a, b);
+}
+
+dim gpu_extent_product(const struct strategy_context *context, const struct nest *nest, uint32_t from, uint32_t to)
+{
+    struct dims *dims = context->group->body.pool->dims;
+    dim product = dim_constant(dims, 1);
+    for (uint32_t i = from; i < to; i++)
+        product = dim_mul(dims, product, nest->extents[i]);
+    return product;
+}
+
+const char *gpu_summary(const struct strategy_context *context, const char *what, uint32_t nest)
+{
+    const struct definition *body = &context->group->body;
+    const struct nest *at = &body->nests.items[nest];
+    struct text text;
+    text_init(&text, context->arena);
+    text_printf(&text, "%s over [", what);
+    for (uint32_t i = 0; i < at->rank + at->reduce_rank; i++) {
+        text_put(&text, i == 0 ? "" : i == at->rank ? " | " : ", ");
+        dim_print(body->pool->dims, at->extents[i], &text);
+    }
+    text_printf(&text, "]%s, %u stored.", at->reduce_rank ? " (reduced behind the bar)" : "", at->store_count);
+    return text.data;
+}
+
+void gpu_figures(const struct strategy_context *context, uint32_t first_nest, uint32_t nest_count, dim *bytes,
+                 dim *operations)
+{
+    const struct definition *body = &context->group->body;
+    struct dims *dims = body->pool->dims;
+    bool loaded[MAX_BUFFERS] = {false}, stored[MAX_BUFFERS] = {false};
+    dim all = dim_constant(dims, 0), work = dim_constant(dims, 0);
+    for (uint32_t n = first_nest; n < first_nest + nest_count; n++) {
+        const struct nest *nest = &body->nests.items[n];
+        mark_nest(context, nest, loaded, stored);
+        uint32_t point = 0, reduced = 0;
+        for (uint32_t i = 0; i < nest->store_count; i++)
+            point += expr_cost(body->pool, nest->stores[i].value);
+        for (uint32_t i = 0; i < nest->reduction_count; i++)
+            reduced += expr_cost(body->pool, nest->reductions[i].body) + 1;
+        dim points = gpu_extent_product(context, nest, 0, nest->rank);
+        dim inner = dim_mul(dims, points, gpu_extent_product(context, nest, nest->rank, nest->rank + nest->reduce_rank));
+        work = dim_add(dims, work, dim_mul(dims, points, dim_constant(dims, point)));
+        if (nest->reduction_count)
+            work = dim_add(dims, work, dim_mul(dims, inner, dim_constant(dims, reduced)));
+    }
+    for (uint32_t i = 0; i < body->buffers.count; i++) {
+        const struct tensor_type *type = &body->buffers.items[i].type;
+        if ((loaded[i] || stored[i]) && body->buffers.items[i].role != BUFFER_TEMPORARY)
+            all = dim_add(dims, all,
+                          dim_mul(dims, tensor_elements(dims, type), dim_constant(dims, (dtype_bits(type->dtype) + 7) / 8)));
+    }
+    *bytes = all;
+    *operations = work;
+}
+
+double gpu_roofline(const struct strategy_context *context, double memory_share, double arithmetic_share)
+{
+    const double launch = 2e-6;
+    const struct dims *dims = context->group->body.pool->dims;
+    dim bytes, operations;
+    gpu_figures(context, 0, context->group->body.nests.count, &bytes, &operations);
+    double memory = (double)dim_hint(dims, bytes) / (context->machine->memory_bytes_per_second * memory_share);
+    double compute = (double)dim_hint(dims, operations) / (context->machine->fp32_per_second * arithmetic_share);
+    return launch + (memory > compute ? memory : compute);
+}
+
+struct lowering gpu_lowering(const struct gpu_kernel *k, const expr *axes, const expr *reduced)
+{
+    return (struct lowering){.kernel = k->kernel,
+                             .definition = &k->context->group->body,
+                             .memories = k->memories,
+                             .axes = axes,
+                             .reduced = reduced};
+}
+
+void gpu_reduce_serial(struct gpu_kernel *k, struct block *at, uint32_t nest_number, expr *axes, expr begin, expr step,
+                       expr *reduced)
+{
+    const struct nest *nest = &k->context->group->body.nests.items[nest_number];
+    struct exprs *pool = k->kernel->pool;
+    uint32_t *variables = arena_new_array(k->context->arena, uint32_t, nest->reduction_count);
+    for (uint32_t r = 0; r < nest->reduction_count; r++) {
+        enum dtype dtype = expr_at(k->context->group->body.pool, nest->reductions[r].body)->dtype;
+        variables[r] = build_mutable(at, "sum", gpu_neutral(pool, nest->reductions[r].op, dtype));
+        reduced[r] = kernel_variable(k->kernel, variables[r]);
+    }
+    struct block inner = *at;
+    for (uint32_t i = 0; i < nest->reduce_rank; i++) {
+        uint32_t axis = nest->rank + i;
+        struct block body;
+        build_for(&inner, "k", i == 0 ? begin : expr_index(pool, 0), kernel_dim(k->kernel, nest->extents[axis]),
+                  i == 0 ? step : 0, LOOP_SERIAL, &body, &axes[axis]);
+        inner = body;
+    }
+    struct lowering lowering = gpu_lowering(k, axes, NULL);
+    for (uint32_t r = 0; r < nest->reduction_count; r++)
+        build_assign(&inner, variables[r],
+                     gpu_combine(pool, nest->reductions[r].op, reduced[r],
+                                 lower_expr(&lowering, nest->reductions[r].body)));
+}
+
+void gpu_store_point(struct gpu_kernel *k, struct block *at, uint32_t nest_number, const expr *axes, const expr *reduced)
+{
+    const struct definition *body = &k->context->group->body;
+    const struct nest *nest = &body->nests.items[nest_number];
+    struct lowering lowering = gpu_lowering(k, axes, reduced);
+    for (uint32_t s = 0; s < nest->store_count; s++) {
+        const struct nest_store *store = &nest->stores[s];
+        expr indices[MAX_RANK];
+        for (int i = 0; i < body->buffers.items[store->buffer].type.rank; i++)
+            indices[i] = store->indices ? lower_expr(&lowering, store->indices[i]) : axes[i];
+        build_store(at, k->memories[store->buffer], lower_index(&lowering, store->buffer, indices),
+                    lower_expr(&lowering, store->value));
+    }
+}

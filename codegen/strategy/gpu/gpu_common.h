@@ -1,0 +1,54 @@
+/* What the GPU strategies share: parameters of a kernel from the buffers that its nests touch, index width, reductions,
+ * figures for the comment block. */
+#ifndef GPUCC_CODEGEN_STRATEGY_GPU_COMMON_H
+#define GPUCC_CODEGEN_STRATEGY_GPU_COMMON_H
+
+#include "codegen/strategy.h"
+
+enum { WARP = 32, LONGEST_GRID_YZ = 65535 };
+
+/* A kernel under construction over some nests of the group. */
+struct gpu_kernel {
+    const struct strategy_context *context;
+    struct kernel *kernel;
+    uint32_t *memories;                /* [buffer of the group]: kernel memory, UINT32_MAX: not a parameter */
+    VEC(struct argument) arguments;
+};
+
+/* A new kernel whose parameters are the buffers that the nests first .. first+count-1 load or store, in the group's order.
+ * Buffers in `inside` (may be NULL; [buffer]) are not parameters: the strategy keeps them in registers or shared memory. */
+void gpu_kernel_begin(struct gpu_kernel *k, const struct strategy_context *context, const char *strategy,
+                      uint32_t first_nest, uint32_t nest_count, const bool *inside);
+/* One more parameter that is not a buffer of the group: a derived constant or a temporary. Before any other memory. */
+uint32_t gpu_kernel_parameter(struct gpu_kernel *k, enum argument_kind kind, uint32_t index, enum dtype dtype,
+                              const char *label);
+/* Appends the launch. */
+void gpu_kernel_end(struct gpu_kernel *k, struct lowered_group *out);
+
+/* 64 when an element count that the kernel indexes may pass 2^31 - 1 by the ranges of its dims, or does at the hints. */
+uint32_t gpu_index_bits(const struct strategy_context *context);
+
+expr gpu_neutral(struct exprs *pool, enum reduce_op op, enum dtype dtype);
+expr gpu_combine(struct exprs *pool, enum reduce_op op, expr a, expr b);
+
+/* Product of the extents from .. to-1. */
+dim gpu_extent_product(const struct strategy_context *context, const struct nest *nest, uint32_t from, uint32_t to);
+/* "f32[s0, 64, 56, 56] from 3 buffers" for the comment block. */
+const char *gpu_summary(const struct strategy_context *context, const char *what, uint32_t nest);
+/* Bytes of every buffer that the nests touch, once; operations of all points. At the hinted dims. */
+void gpu_figures(const struct strategy_context *context, uint32_t first_nest, uint32_t nest_count, dim *bytes,
+                 dim *operations);
+/* The larger of memory and arithmetic time at the hinted dims, plus what a launch costs. */
+double gpu_roofline(const struct strategy_context *context, double memory_share, double arithmetic_share);
+
+/* Serial loops over the nest's reduced axes: one accumulator a reduction; `axes` gets the loop variables. The reduced
+ * values (VARIABLEs) are in reduced[]. `begin` and `step` split the first reduced axis (0 and 1: all of it). */
+void gpu_reduce_serial(struct gpu_kernel *k, struct block *at, uint32_t nest, expr *axes, expr begin, expr step,
+                       expr *reduced);
+/* The nest's stores at the point `axes` with the reduced values. */
+void gpu_store_point(struct gpu_kernel *k, struct block *at, uint32_t nest, const expr *axes, const expr *reduced);
+struct lowering gpu_lowering(const struct gpu_kernel *k, const expr *axes, const expr *reduced);
+
+extern const struct strategy gpu_plain;
+
+#endif
