@@ -1,0 +1,338 @@
+/* Contents: the elements of small tensors as dims. Constants are read, graph inputs that feed a shape become
+ * host inputs whose elements are symbols, and results follow from their inputs by symbolic execution of the
+ * Definition. What is left of shape arithmetic in the end becomes Dims and constants. */
+#include "ir/definition.h"
+#include "ir/infer_internal.h"
+#include "ir/interp.h"
+
+#include <string.h>
+
+enum { MAX_BEHIND = 512 };
+
+static bool small_type(const struct infer *infer, const struct tensor_type *type, int64_t *elements)
+{
+    const bool computes = dtype_is_integer(type->dtype) || type->dtype == DTYPE_BOOL ||
+                          type->dtype == DTYPE_F32 || type->dtype == DTYPE_F64 || type->dtype == DTYPE_F16 ||
+                          type->dtype == DTYPE_BF16;
+    return computes && tensor_constant_sizes(&infer->graph->dims, type, NULL, elements) &&
+           *elements <= MAX_CONTENTS;
+}
+
+static bool all_known(const dim *contents, uint32_t count)
+{
+    for (uint32_t i = 0; contents && i < count; i++)
+        if (contents[i] == DIM_NONE)
+            return false;
+    return contents != NULL;
+}
+
+/* ---- sources
+ * ----------------------------------------------------------------------------------------------------- */
+
+/* A float's value when it is integral. */
+static dim float_element(struct infer *infer, enum dtype dtype, const unsigned char *data)
+{
+    float single;
+    double number;
+    if (dtype == DTYPE_F32) {
+        memcpy(&single, data, sizeof single);
+        number = (double)single;
+    } else {
+        memcpy(&number, data, sizeof number);
+    }
+    const bool integral = number > -0x1p53 && number < 0x1p53 && (double)(int64_t)number == number;
+    return integral ? dim_constant(&infer->graph->dims, (int64_t)number) : DIM_NONE;
+}
+
+static void read_constant(struct infer *infer, value_id id, uint32_t count)
+{
+    struct value *value = graph_value(infer->graph, id);
+    dim contents[MAX_CONTENTS];
+    bool any = count == 0;
+    if (value->type.dtype == DTYPE_F32 || value->type.dtype == DTYPE_F64) {
+        unsigned char data[MAX_CONTENTS * 8];
+        const unsigned bytes = dtype_bits(value->type.dtype) / 8;
+        if (!value->blob || !blob_read(value->blob, 0, data, (size_t)bytes * count))
+            return;
+        for (uint32_t i = 0; i < count; i++) {
+            contents[i] = float_element(infer, value->type.dtype, data + i * bytes);
+            any = any || contents[i] != DIM_NONE;
+        }
+    } else {
+        int64_t elements[MAX_CONTENTS];
+        uint32_t read;
+        if (!value_constant_ints(infer->graph, id, elements, MAX_CONTENTS, &read) || read != count)
+            return;
+        for (uint32_t i = 0; i < count; i++)
+            contents[i] = dim_constant(&infer->graph->dims, elements[i]);
+        any = true;
+    }
+    if (!any)
+        return;
+    value->contents = arena_copy(infer->graph->arena, contents, count * sizeof *contents);
+    value->content_count = count;
+}
+
+const dim *infer_value_contents(struct infer *infer, value_id id, uint32_t *count)
+{
+    const struct value *value = graph_value(infer->graph, id);
+    int64_t elements;
+    if (!value->contents && value->kind == VALUE_CONSTANT && small_type(infer, &value->type, &elements))
+        read_constant(infer, id, (uint32_t)elements);
+    *count = value->content_count;
+    return value->contents;
+}
+
+/* The input's elements are symbols: it is read on the host. */
+static void become_host_input(struct infer *infer, value_id id, uint32_t count)
+{
+    const struct value *value = graph_value(infer->graph, id);
+    dim contents[MAX_CONTENTS];
+    for (uint32_t i = 0; i < count; i++)
+        contents[i] = dim_symbol(&infer->graph->dims, &(struct symbol){.name = value->name,
+                                                                       .source = SYMBOL_INPUT_VALUE,
+                                                                       .input = value->index,
+                                                                       .axis = i,
+                                                                       .low = 0,
+                                                                       .high = INT64_MAX >> 16,
+                                                                       .hint = 1});
+    graph_value(infer->graph, id)->contents =
+        arena_copy(infer->graph->arena, contents, count * sizeof *contents);
+    graph_value(infer->graph, id)->content_count = count;
+}
+
+/* ---- results
+ * ----------------------------------------------------------------------------------------------------- */
+
+/* The inputs' contents by buffer. False: none is known, or one is too large for it to matter. */
+static bool collect_contents(struct infer *infer, node_id node, const dim *contents[MAX_BUFFERS])
+{
+    bool any = false;
+    for (uint32_t i = 0; i < graph_node(infer->graph, node)->input_count; i++) {
+        const value_id id = graph_node(infer->graph, node)->inputs[i];
+        int64_t elements;
+        uint32_t count;
+        if (id == 0)
+            continue;
+        if (!small_type(infer, &graph_value(infer->graph, id)->type, &elements))
+            return false;
+        const dim *known = infer_value_contents(infer, id, &count);
+        const int buffer = definition_input(infer->graph, node, i);
+        if (buffer >= 0 && buffer < MAX_BUFFERS && known) {
+            contents[buffer] = known;
+            any = true;
+        }
+    }
+    return any;
+}
+
+void infer_find_contents(struct infer *infer, node_id node)
+{
+    const struct node *n = graph_node(infer->graph, node);
+    const dim *contents[MAX_BUFFERS] = {NULL};
+    dim known[MAX_CONTENTS] = {DIM_NONE};
+    int64_t elements;
+    if (n->op == OP_Dims || n->output_count != 1 || (op_facts(n->op)->traits & OP_ANCHOR) ||
+        n->input_count >= MAX_BUFFERS)
+        return;
+    const value_id result = n->outputs[0];
+    if (!small_type(infer, &graph_value(infer->graph, result)->type, &elements) ||
+        all_known(graph_value(infer->graph, result)->contents,
+                  graph_value(infer->graph, result)->content_count) ||
+        !collect_contents(infer, node, contents))
+        return;
+    if (!infer->pool) {
+        infer->pool = arena_new(infer->graph->arena, struct exprs);
+        exprs_init(infer->pool, infer->graph->arena, &infer->graph->dims);
+    }
+    /* A node without Definition is reported by those who need one. */
+    struct diagnostics ignored;
+    struct definition definition = {.pool = infer->pool};
+    diagnostics_init(&ignored, infer->graph->arena, "");
+    if (!define_node(infer->graph, node, infer->pool, &ignored, &definition))
+        return;
+    uint32_t output = 0;
+    while (output < definition.buffers.count && definition.buffers.items[output].role != BUFFER_OUTPUT)
+        output++;
+    if (output == definition.buffers.count ||
+        !interpret_symbolic(&definition, contents, output, known, (uint32_t)elements))
+        return;
+    struct value *value = graph_value(infer->graph, result);
+    value->contents = arena_copy(infer->graph->arena, known, (size_t)elements * sizeof *known);
+    value->content_count = (uint32_t)elements;
+}
+
+/* ---- on demand
+ * --------------------------------------------------------------------------------------------------- */
+
+struct behind {
+    value_id ids[MAX_BEHIND]; /* what was reached, in the order of arrival */
+    bool done[MAX_BEHIND];
+    uint32_t count;
+};
+
+static void reach(struct infer *infer, struct behind *behind, value_id id)
+{
+    const struct value *value = graph_value(infer->graph, id);
+    int64_t elements;
+    if (id == 0 || behind->count == MAX_BEHIND || value->kind == VALUE_CONSTANT ||
+        !small_type(infer, &value->type, &elements) || all_known(value->contents, value->content_count))
+        return;
+    for (uint32_t i = 0; i < behind->count; i++)
+        if (behind->ids[i] == id)
+            return;
+    behind->ids[behind->count++] = id;
+}
+
+/* Makes small graph inputs behind the value host inputs and finds the contents of what lies between. Arrival
+ * order is no dependency order, so passes are repeated while they make progress. */
+static void demand_contents(struct infer *infer, value_id id)
+{
+    struct behind *behind = arena_new(infer->graph->arena, struct behind);
+    reach(infer, behind, id);
+    for (uint32_t i = 0; i < behind->count; i++) {
+        const struct value *value = graph_value(infer->graph, behind->ids[i]);
+        int64_t elements;
+        if (value->kind == VALUE_INPUT && dtype_is_integer(value->type.dtype) &&
+            small_type(infer, &value->type, &elements)) {
+            become_host_input(infer, behind->ids[i], (uint32_t)elements);
+        } else if (value->kind == VALUE_RESULT) {
+            const struct node *node = graph_node(infer->graph, value->producer);
+            for (uint32_t k = 0; k < node->input_count; k++)
+                reach(infer, behind, node->inputs[k]);
+        }
+    }
+    for (bool progress = true; progress;) {
+        progress = false;
+        for (uint32_t i = behind->count; i-- > 0;) {
+            const struct value *value = graph_value(infer->graph, behind->ids[i]);
+            if (value->kind != VALUE_RESULT || behind->done[i])
+                continue;
+            infer_find_contents(infer, value->producer);
+            value = graph_value(infer->graph, behind->ids[i]);
+            behind->done[i] = all_known(value->contents, value->content_count);
+            progress = progress || behind->done[i];
+        }
+    }
+}
+
+const dim *infer_shape_input(struct infer *infer, node_id node, uint32_t input, uint32_t *count)
+{
+    const value_id id = node_input(graph_node(infer->graph, node), input);
+    const struct tensor_type *type = infer_input(infer, node, input);
+    int64_t elements;
+    if (!type || !infer_takes(infer, node, input, DTYPES_INTEGER))
+        return NULL;
+    if (type->rank > 1) {
+        infer_fail(infer, node, DIAG_wrong_shape, "input %u is %s; it must be a vector", input,
+                   infer_type_text(infer, type));
+        return NULL;
+    }
+    if (!small_type(infer, type, &elements)) {
+        infer_fail(infer, node, DIAG_unknown_shape, "input %u is %s: a shape of unknown length", input,
+                   infer_type_text(infer, type));
+        return NULL;
+    }
+    const dim *contents = infer_value_contents(infer, id, count);
+    if (!all_known(contents, *count) && elements > 0) {
+        demand_contents(infer, id);
+        contents = infer_value_contents(infer, id, count);
+    }
+    if (elements == 0) {
+        *count = 0;
+        return arena_new(infer->graph->arena, dim);
+    }
+    if (all_known(contents, *count))
+        return contents;
+    infer_fail(infer, node, DIAG_unknown_shape,
+               "the result's shape hangs on input %u, whose values are not known", input);
+    return NULL;
+}
+
+bool infer_constant_input(struct infer *infer, node_id node, uint32_t input, int64_t *values, uint32_t limit,
+                          uint32_t *count)
+{
+    const struct value *value = graph_value(infer->graph, node_input(graph_node(infer->graph, node), input));
+    uint32_t known = value->content_count;
+    const dim *contents =
+        infer_value_contents(infer, node_input(graph_node(infer->graph, node), input), &known);
+    int64_t elements;
+    if (!infer_takes(infer, node, input, DTYPES_INTEGER))
+        return false;
+    if (small_type(infer, &value->type, &elements) && elements == 0) {
+        *count = 0;
+        return true;
+    }
+    if (!all_known(contents, known))
+        return infer_fail(infer, node, DIAG_unknown_shape, "input %u must be known when compiling", input);
+    if (known > limit)
+        return infer_fail(infer, node, DIAG_limit_exceeded, "input %u has %u elements; %u are the most",
+                          input, known, limit);
+    for (uint32_t i = 0; i < known; i++)
+        if (!dim_is_constant(&infer->graph->dims, contents[i], &values[i]))
+            return infer_fail(infer, node, DIAG_unknown_shape,
+                              "element %u of input %u must be constant, and is %s", i, input,
+                              infer_dim_text(infer, contents[i]));
+    *count = known;
+    return true;
+}
+
+/* ---- what is left
+ * ------------------------------------------------------------------------------------------------ */
+
+/* A known result whose elements are all constants becomes one. */
+static bool settle_constant(struct infer *infer, node_id node, struct value *value)
+{
+    const enum dtype dtype = value->type.dtype;
+    const unsigned bytes = dtype_bits(dtype) / 8;
+    unsigned char data[MAX_CONTENTS * 8];
+    if (dtype != DTYPE_BOOL && dtype != DTYPE_F32 && dtype != DTYPE_I32 && dtype != DTYPE_I64)
+        return false;
+    for (uint32_t i = 0; i < value->content_count; i++) {
+        int64_t number;
+        if (!dim_is_constant(&infer->graph->dims, value->contents[i], &number))
+            return false;
+        const float single = (float)number;
+        uint64_t bits = (uint64_t)number;
+        uint32_t single_bits;
+        memcpy(&single_bits, &single, sizeof single_bits);
+        if (dtype == DTYPE_F32)
+            bits = single_bits;
+        for (unsigned k = 0; k < bytes; k++)
+            data[i * bytes + k] = (unsigned char)(bits >> (8 * k));
+    }
+    struct blob *blob = arena_new(infer->graph->arena, struct blob);
+    *blob = (struct blob){.kind = BLOB_MEMORY, .length = (uint64_t)value->content_count * bytes, .fd = -1};
+    blob->bytes = arena_copy(infer->graph->arena, data, (size_t)blob->length);
+    value->kind = VALUE_CONSTANT;
+    value->blob = blob;
+    value->producer = 0;
+    value->index = 0;
+    graph_remove_node(infer->graph, node);
+    return true;
+}
+
+void infer_settle_known(struct infer *infer)
+{
+    struct graph *graph = infer->graph;
+    bool *is_output = arena_new_array(graph->arena, bool, graph->values.count);
+    for (uint32_t i = 0; i < graph->outputs.count; i++)
+        is_output[graph->outputs.items[i].value] = true;
+    for (uint32_t i = 0; i < graph->regions.items[GRAPH_BODY].nodes.count; i++) {
+        const node_id node = graph->regions.items[GRAPH_BODY].nodes.items[i];
+        struct node *n = graph_node(graph, node);
+        if (n->removed || n->output_count != 1)
+            continue;
+        struct value *value = graph_value(graph, n->outputs[0]);
+        if (!all_known(value->contents, value->content_count) || value->content_count == 0)
+            continue;
+        if (!is_output[n->outputs[0]] && settle_constant(infer, node, value))
+            continue;
+        if (value->type.dtype == DTYPE_I64 && value->type.rank <= 1) {
+            infer_become(infer, node, OP_Dims);
+            infer_keep_inputs(infer, node, 0);
+            infer_set_dims(infer, node, ATTR_dims, value->content_count, value->contents);
+        }
+    }
+    graph_sweep(graph);
+}
