@@ -26,7 +26,7 @@ struct compile_work {
     const struct plan *plan;
     const struct cuda_options *options;
     const struct nvrtc *nvrtc; /* NULL: nvcc compiles */
-    const struct cuda_cache *cache;
+    struct cuda_cache cache;
     const char *architecture; /* --gpu-architecture=... */
     const char *compiler;     /* name and version, for the cache's key */
     bool ptx;
@@ -36,12 +36,6 @@ struct compile_work {
 /* The same arithmetic from both compilers: every fma is written, divisions and roots are exact, subnormals stay. */
 static const char *const exact_options[] = {"--fmad=false", "--prec-div=true", "--prec-sqrt=true", "--ftz=false"};
 enum { EXACT_OPTIONS = sizeof exact_options / sizeof exact_options[0] };
-
-const char *const *cuda_exact_options(uint32_t *count)
-{
-    *count = EXACT_OPTIONS;
-    return exact_options;
-}
 
 static uint32_t split_units(const struct plan *plan, const char *prelude, struct arena *arena, struct unit **out)
 {
@@ -70,21 +64,20 @@ static void compile_unit(void *user, uint32_t index)
     struct unit *unit = &work->units[index];
     unsigned char key[32];
     cuda_cache_key(unit->source, work->architecture, work->compiler, exact_options, EXACT_OPTIONS, key);
-    if (cuda_cache_read(work->cache, key, &unit->result.image, &unit->result.bytes)) {
+    if (cuda_cache_read(&work->cache, key, &unit->result.image, &unit->result.bytes)) {
         unit->good = true;
         return;
     }
     if (work->nvrtc) {
-        const char *options[EXACT_OPTIONS + 2];
+        const char *options[EXACT_OPTIONS + 1];
         memcpy(options, exact_options, sizeof exact_options);
         options[EXACT_OPTIONS] = work->architecture;
-        options[EXACT_OPTIONS + 1] = "--device-as-default-execution-space";
         unit->good = nvrtc_compile(work->nvrtc, unit->source, options, EXACT_OPTIONS + 1, work->ptx, &unit->result);
     } else {
         unit->good = nvcc_compile(unit->source, exact_options, EXACT_OPTIONS, work->architecture, work->ptx, &unit->result);
     }
     if (unit->good)
-        cuda_cache_write(work->cache, key, unit->result.image, unit->result.bytes);
+        cuda_cache_write(&work->cache, key, unit->result.image, unit->result.bytes);
 }
 
 /* A defect of ours: what was compiled and what the compiler said are kept for the report. */
@@ -148,6 +141,7 @@ bool cuda_compile(const struct plan *plan, const struct cuda_options *options, b
     bool good = collect_images(&work, count, arena, diagnostics, images);
     for (uint32_t i = 0; i < count; i++)
         nvrtc_result_release(&work.units[i].result);
+    cuda_cache_close(&work.cache);
     nvrtc_close(nvrtc);
     *image_count = good ? count : 0;
     return good;
