@@ -31,9 +31,9 @@ static const struct {
     {"ops", COMMAND_OPS, "gpucc ops                          the operators that are supported"},
 };
 
-static bool bad_option(struct diagnostics *diagnostics, const char *format, const char *text)
+static bool bad_option(struct diagnostics *diagnostics, const char *text, const char *problem)
 {
-    diag_error(diagnostics, DIAG_bad_option, NULL, format, diag_quote(diagnostics, text));
+    diag_error(diagnostics, DIAG_bad_option, NULL, "option %s %s", diag_quote(diagnostics, text), problem);
     return false;
 }
 
@@ -69,13 +69,13 @@ static bool take_option(struct options *options, int argc, char **argv, int *at,
     const char *value;
     int found = find_option(text + (is_short ? 1 : 2), is_short, &value);
     if (found < 0)
-        return bad_option(diagnostics, "unknown option %s; see gpucc --help", text);
+        return bad_option(diagnostics, text, "is unknown; see gpucc --help");
     const struct option_row *row = &rows[found];
     if (row->kind == OPTION_FLAG && value)
-        return bad_option(diagnostics, "option %s takes no value", text);
+        return bad_option(diagnostics, text, "takes no value");
     if (row->kind != OPTION_FLAG && !value) {
         if (*at + 1 >= argc)
-            return bad_option(diagnostics, "option %s needs a value", text);
+            return bad_option(diagnostics, text, "needs a value");
         value = argv[++*at];
     }
     options->of[found].given = true;
@@ -88,7 +88,7 @@ static bool check_commands(const struct options *options, struct diagnostics *di
     bool good = true;
     for (int i = 0; i < OPTION_COUNT; i++)
         if (options->of[i].given && !(rows[i].commands & (unsigned)options->command))
-            good = bad_option(diagnostics, "option --%s does not belong to this command", rows[i].text);
+            good = bad_option(diagnostics, rows[i].text, "does not belong to this command");
     return good;
 }
 
