@@ -18,7 +18,7 @@ static const char *const known_domains[] = {
     "ai.onnx.contrib",
 };
 
-int64_t import_opset_of(const struct import_scope *scope, const char *domain)
+static int64_t opset_of(const struct import_scope *scope, const char *domain)
 {
     if (!strcmp(domain, "ai.onnx"))
         domain = "";
@@ -36,7 +36,7 @@ const struct location *import_location(struct importer *importer, const struct i
     location->domain = import_intern(importer, node->domain);
     location->name = import_intern(importer, node->name);
     location->graph = scope->path;
-    location->opset = import_opset_of(scope, location->domain);
+    location->opset = opset_of(scope, location->domain);
     location->number = number;
     return location;
 }
@@ -59,11 +59,11 @@ value_id import_use(struct importer *importer, struct import_scope *scope, const
     return value;
 }
 
-enum onnx_attribute_type import_attribute_type(const Onnx__AttributeProto *attribute)
+static enum onnx_attribute_type attribute_type(const Onnx__AttributeProto *attribute)
 {
     if (attribute->has_type && attribute->type != 0)
         return (enum onnx_attribute_type)attribute->type;
-    /* files of IR version 1 and 2 style leave the type out: it is what is there */
+    /* old writers leave the type out: it is what is there */
     return attribute->has_f           ? ONNX_FLOAT
            : attribute->has_i         ? ONNX_INT
            : attribute->has_s         ? ONNX_STRING
@@ -89,7 +89,7 @@ static const Onnx__AttributeProto *resolve(const struct import_scope *scope,
     return NULL;
 }
 
-bool import_bind_attributes(struct importer *importer, const struct import_scope *scope,
+static bool bind_attributes(struct importer *importer, const struct import_scope *scope,
                             const Onnx__NodeProto *node, const struct location *location,
                             struct bound_attribute **attributes, uint32_t *count)
 {
@@ -140,7 +140,7 @@ static bool check_given(struct importer *importer, const struct import_node *nod
         for (uint32_t k = 0; k < row->attribute_count && !known; k++)
             if (!strcmp(row->attributes[k].name, node->given[i].name))
                 known = &row->attributes[k];
-        enum onnx_attribute_type type = import_attribute_type(node->given[i].value);
+        enum onnx_attribute_type type = attribute_type(node->given[i].value);
         if (!known)
             good = import_fail(importer, DIAG_wrong_attribute, node->location,
                                "the operator has no attribute %s at opset %" PRId64,
@@ -382,7 +382,7 @@ static void import_one(struct importer *importer, struct import_scope *scope, co
     if (!import_work(importer, node.location, proto->n_input + proto->n_output + proto->n_attribute))
         return;
     bool inputs_good = import_node_inputs(importer, &node);
-    bool good = import_bind_attributes(importer, scope, proto, node.location, &given, &node.given_count);
+    bool good = bind_attributes(importer, scope, proto, node.location, &given, &node.given_count);
     node.given = given;
     const Onnx__FunctionProto *function = import_find_function(importer, proto);
     if (function)

@@ -116,15 +116,6 @@ value_id import_given_ints(struct importer *importer, const struct import_node *
     return given ? import_int_list(importer, (uint32_t)given->n_ints, given->ints) : 0;
 }
 
-void import_drop_attribute(struct import_node *node, enum attribute_name name)
-{
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < node->attribute_count; i++)
-        if (node->attributes[i].name != name)
-            node->attributes[kept++] = node->attributes[i];
-    node->attribute_count = kept;
-}
-
 value_id import_tensor(struct importer *importer, const struct location *location, const char *what,
                        const Onnx__TensorProto *tensor)
 {

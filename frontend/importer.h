@@ -107,13 +107,6 @@ void import_nodes(struct importer *importer, struct import_scope *scope, Onnx__N
 /* The value that a name stands for, VALUE_FAILED when it is reported or was before. */
 value_id import_use(struct importer *importer, struct import_scope *scope, const struct location *location,
                     const char *what, const char *name);
-/* Looks through the references of model functions. False: reported. */
-bool import_bind_attributes(struct importer *importer, const struct import_scope *scope,
-                            const Onnx__NodeProto *node, const struct location *location,
-                            struct bound_attribute **attributes, uint32_t *count);
-enum onnx_attribute_type import_attribute_type(const Onnx__AttributeProto *attribute);
-int64_t import_opset_of(const struct import_scope *scope, const char *domain); /* 0: not imported */
-
 /* Counts work; false: the limit is passed, which is reported and stops the import. */
 bool import_work(struct importer *importer, const struct location *location, size_t names);
 
@@ -141,8 +134,6 @@ value_id import_scalar(struct importer *importer, enum dtype dtype, double value
 const Onnx__AttributeProto *import_given(const struct import_node *node, const char *name);
 /* An INTS attribute as a constant vector; 0 when absent. */
 value_id import_given_ints(struct importer *importer, const struct import_node *node, const char *name);
-/* The canonical attributes without one of them. */
-void import_drop_attribute(struct import_node *node, enum attribute_name name);
 /* A TensorProto as a constant. 0: reported. */
 value_id import_tensor(struct importer *importer, const struct location *location, const char *what,
                        const Onnx__TensorProto *tensor);
