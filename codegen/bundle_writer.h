@@ -1,8 +1,10 @@
-/* Writes a bundle: tables, a pointer table of the CPU kernels, device code and weights become one shared library.
+/* Writes a bundle: tables, a pointer table of the CPU kernels, device code and weights become one shared
+ * library.
  *
  *   1. bundle_tables.c  graph + plans -> the tables of runtime/bundle_format.h
  *   2. elf_object.c     tables + kernel symbols -> one relocatable ELF object
- *   3. bundle_link.c    that object + LLVM's objects + the embedded runtime -> the linked image, against our own stubs
+ *   3. bundle_link.c    that object + LLVM's objects + the embedded runtime -> the linked image, against our
+ * own stubs
  *   4. bundle_weights.c constants behind the image, one at a time, and their hash tree
  *
  * Equal inputs and the same linker give equal bytes. Nothing stays behind on failure. */
@@ -15,10 +17,11 @@
 /* One plan of the bundle with its code. */
 struct bundle_target {
     const struct plan *plan;
-    /* CPU: symbol of each of the plan's kernels in `objects` (functions with the signature of bundle_format.h). */
+    /* CPU: symbol of each of the plan's kernels in `objects` (functions with the signature of
+     * bundle_format.h). */
     const char *const *symbols; /* [plan->kernels.count] */
-    /* CUDA: cubins for exactly this machine, and PTX for it and later ones; either may be empty. Each kernel of the plan
-     * is in exactly one image of each kind that is present. */
+    /* CUDA: cubins for exactly this machine, and PTX for it and later ones; either may be empty. Each kernel
+     * of the plan is in exactly one image of each kind that is present. */
     const struct cuda_image *cubins;
     uint32_t cubin_count;
     const struct cuda_image *ptx;
@@ -31,21 +34,22 @@ struct bundle_fact {
 };
 
 struct bundle_inputs {
-    const struct graph *graph;
+    struct graph *graph;                 /* its dims may grow, nothing else changes */
     const struct bundle_target *targets; /* in the order asked for; CPU levels are targets of their own */
     uint32_t target_count;
     const struct object_file *objects; /* relocatable objects that hold the CPU kernels */
     uint32_t object_count;
-    const struct bundle_fact *facts; /* versions and options; the writer adds its own version and the linker's */
+    const struct bundle_fact
+        *facts; /* versions and options; the writer adds its own version and the linker's */
     uint32_t fact_count;
     int nvrtc_major, nvrtc_minor; /* of the CUDA images: gives the driver version that is needed */
-    const char *linker;           /* program to use; NULL: ld.lld-19, ld.lld, ld, cc, the first that is found */
-    const char *weights_path;     /* weights go into this file; NULL: into the bundle */
-    uint32_t threads;             /* for hashing; 0: one a CPU */
+    const char *linker;       /* program to use; NULL: ld.lld-19, ld.lld, ld, cc, the first that is found */
+    const char *weights_path; /* weights go into this file; NULL: into the bundle */
+    uint32_t threads;         /* for hashing; 0: one a CPU */
 };
 
-/* Records E0503 (no linker), E0504 (the linker refused), E0105 (output), E0101 (a weight cannot be read), E0404 (too
- * large), E0901 (memory). Uses the allocator of the graph's arena and gives all of it back. */
+/* Records E0503 (no linker), E0504 (the linker refused), E0105 (output), E0101 (a weight cannot be read),
+ * E0404 (too large), E0901 (memory). Uses the allocator of the graph's arena and gives all of it back. */
 bool bundle_write(const struct bundle_inputs *inputs, const char *path, struct diagnostics *diagnostics);
 
 /* The linker that bundle_write would use, as a path or name; NULL when there is none. */
