@@ -534,47 +534,6 @@ int dim_equal(struct dims *dims, dim a, dim b)
     return polynomial_add(dims, &p, -1, &q) && never_zero(dims, &p) ? 0 : -1;
 }
 
-static bool value_divisible(const struct dims *dims, dim d, int64_t coefficient, int64_t divisor)
-{
-    const struct dim_node *node = &dims->nodes.items[d];
-    int64_t left = divisor;
-    for (int64_t a = coefficient % divisor, b = divisor;
-         b != 0;) { /* left = divisor / gcd(coefficient, divisor) */
-        const int64_t rest = a % b;
-        a = b;
-        b = rest;
-        if (b == 0)
-            left = divisor / (a < 0 ? -a : a);
-    }
-    if (left == 1)
-        return true;
-    switch (node->op) {
-    case DIM_CONSTANT:
-        return node->value % left == 0;
-    case DIM_SUM:
-        for (uint32_t i = 0; i < node->count; i++)
-            if (!value_divisible(dims, node->arguments[i], node->coefficients[i], left))
-                return false;
-        return node->value % left == 0;
-    case DIM_PRODUCT:
-        for (uint32_t i = 0; i < node->count; i++)
-            if (value_divisible(dims, node->arguments[i], 1, left))
-                return true;
-        return false;
-    case DIM_MIN:
-    case DIM_MAX:
-        return value_divisible(dims, node->arguments[0], 1, left) &&
-               value_divisible(dims, node->arguments[1], 1, left);
-    default:
-        return false;
-    }
-}
-
-bool dim_divisible(const struct dims *dims, dim a, int64_t divisor)
-{
-    return a != DIM_NONE && divisor > 0 && value_divisible(dims, a, 1, divisor);
-}
-
 /* ---- merges
  * ------------------------------------------------------------------------------------------------------ */
 
@@ -745,6 +704,9 @@ static void narrow_symbol(struct dims *dims, const struct symbol *replaced, dim 
         node->low = symbol->low = low;
     if (sub_i64(replaced->high, p.constant, &high) && high < symbol->high)
         node->high = symbol->high = high;
+    symbol->hint = symbol->hint < symbol->low    ? symbol->low
+                   : symbol->hint > symbol->high ? symbol->high
+                                                 : symbol->hint;
 }
 
 void dims_replace(struct dims *dims, uint32_t symbol, dim replacement)
@@ -787,70 +749,4 @@ bool dim_merge(struct dims *dims, dim a, dim b, const struct location *location)
     }
     record_guard(dims, a, b, location);
     return true;
-}
-
-/* ---- evaluation
- * -------------------------------------------------------------------------------------------------- */
-
-static bool evaluate(const struct dims *dims, dim d, const int64_t *symbol_values, int64_t *value);
-
-static bool evaluate_symbol(const struct dims *dims, int64_t index, const int64_t *symbol_values,
-                            int64_t *value)
-{
-    const struct symbol *symbol = &dims->symbols.items[index];
-    if (symbol->replacement != DIM_NONE)
-        return evaluate(dims, symbol->replacement, symbol_values, value);
-    *value = symbol_values ? symbol_values[index] : symbol->hint;
-    return true;
-}
-
-static bool evaluate(const struct dims *dims, dim d, const int64_t *symbol_values, int64_t *value)
-{
-    const struct dim_node *node = &dims->nodes.items[d];
-    int64_t result = node->value, a, b;
-    switch (node->op) {
-    case DIM_CONSTANT:
-        break;
-    case DIM_SYMBOL:
-        return evaluate_symbol(dims, node->value, symbol_values, value);
-    case DIM_SUM:
-        for (uint32_t i = 0; i < node->count; i++)
-            if (!evaluate(dims, node->arguments[i], symbol_values, &a) ||
-                !mul_i64(a, node->coefficients[i], &a) || !add_i64(result, a, &result))
-                return false;
-        break;
-    case DIM_PRODUCT:
-        result = 1;
-        for (uint32_t i = 0; i < node->count; i++)
-            if (!evaluate(dims, node->arguments[i], symbol_values, &a) || !mul_i64(result, a, &result))
-                return false;
-        break;
-    default:
-        if (!evaluate(dims, node->arguments[0], symbol_values, &a) ||
-            !evaluate(dims, node->arguments[1], symbol_values, &b))
-            return false;
-        if (node->op == DIM_FLOOR_DIV) {
-            if (b == 0 || (a == INT64_MIN && b == -1))
-                return false;
-            result = floor_div_i64(a, b);
-        } else {
-            result = (a < b) == (node->op == DIM_MIN) ? a : b;
-        }
-        break;
-    }
-    *value = result;
-    return true;
-}
-
-bool dim_evaluate(const struct dims *dims, dim d, const int64_t *symbol_values, int64_t *value)
-{
-    return d != DIM_NONE && evaluate(dims, d, symbol_values, value);
-}
-
-int64_t dim_hint(const struct dims *dims, dim d)
-{
-    int64_t value;
-    if (d != DIM_NONE && evaluate(dims, d, NULL, &value))
-        return value;
-    return d != DIM_NONE && dims->nodes.items[d].low > 0 ? dims->nodes.items[d].low : 0;
 }

@@ -1,12 +1,13 @@
-/* Dims: sizes that are known, or named, or computed from named ones. A dim is an index into a table of hash-consed
- * expressions in a canonical form, so two dims that are provably equal are the same number.
+/* Dims: sizes that are known, or named, or computed from named ones. A dim is an index into a table of
+ * hash-consed expressions in a canonical form, so two dims that are provably equal are the same number.
  *
- * Canonical form: a sum of integer multiples of products of atoms, sorted; an atom is a symbol or a floor division,
- * modulo, min or max whose arguments are dims. Division simplifies when it is provably exact. All values are i64; an
- * expression whose value leaves i64 is an error found in prepare (see runtime) or DIM_NONE when it is constant.
+ * Canonical form: a sum of integer multiples of products of atoms, sorted; an atom is a symbol or a floor
+ * division, modulo, min or max whose arguments are dims. Division simplifies when it is provably exact. All
+ * values are i64; an expression whose value leaves i64 is an error found in prepare (see runtime) or DIM_NONE
+ * when it is constant.
  *
- * Symbols: each (input, axis) is a symbol of its own; so is each element of a host input's value that feeds a shape.
- * Where an operator needs two dims equal they merge, and the merge is kept as a guard.
+ * Symbols: each (input, axis) is a symbol of its own; so is each element of a host input's value that feeds a
+ * shape. Where an operator needs two dims equal they merge, and the merge is kept as a guard.
  *
  * A table belongs to one thread. Dims never dangle: the table lives in the graph's arena. */
 #ifndef GPUCC_IR_DIMS_H
@@ -20,18 +21,18 @@ enum { DIM_NONE = 0, MAX_DIM_WEIGHT = 2048 };
 
 enum dim_op { DIM_CONSTANT, DIM_SYMBOL, DIM_SUM, DIM_PRODUCT, DIM_FLOOR_DIV, DIM_MOD, DIM_MIN, DIM_MAX };
 
-/* CONSTANT: value. SYMBOL: value is the symbol's index. SUM: arguments[i] with coefficient[i] each, plus value.
- * PRODUCT: arguments, all atoms (repeats for powers). FLOOR_DIV, MIN, MAX: two arguments. MOD is never stored: a % b is
- * a - b * (a / b), so that (a / b) * b + a % b is a. */
+/* CONSTANT: value. SYMBOL: value is the symbol's index. SUM: arguments[i] with coefficient[i] each, plus
+ * value. PRODUCT: arguments, all atoms (repeats for powers). FLOOR_DIV, MIN, MAX: two arguments. MOD is never
+ * stored: a % b is a - b * (a / b), so that (a / b) * b + a % b is a. */
 struct dim_node {
     enum dim_op op;
     int64_t value;
     uint32_t count;
     const dim *arguments;
     const int64_t *coefficients; /* SUM only */
-    int64_t low, high;           /* inclusive range of values, from the symbols' ranges; INT64_MIN, MAX: no bound */
-    uint32_t weight;             /* nodes of the tree; bounded, so that walks need no limit of their own */
-    uint32_t current_at;         /* `current` is this dim as of that many merges */
+    int64_t low, high;   /* inclusive range of values, from the symbols' ranges; INT64_MIN, MAX: no bound */
+    uint32_t weight;     /* nodes of the tree; bounded, so that walks need no limit of their own */
+    uint32_t current_at; /* `current` is this dim as of that many merges */
     dim current;
 };
 
@@ -41,12 +42,12 @@ enum symbol_source {
 };
 
 struct symbol {
-    const char *name;    /* the model's own dim_param, or NULL; untrusted text, for messages and --dim only */
+    const char *name; /* the model's own dim_param, or NULL; untrusted text, for messages and --dim only */
     enum symbol_source source;
     uint32_t input, axis;
-    int64_t low, high;   /* inclusive; sizes start at 0 .. INT64_MAX >> 16 */
-    int64_t hint;        /* the size to plan for */
-    dim replacement;     /* after a merge: what this symbol equals; DIM_NONE: itself */
+    int64_t low, high; /* inclusive; sizes start at 0 .. INT64_MAX >> 16 */
+    int64_t hint;      /* the size to plan for */
+    dim replacement;   /* after a merge: what this symbol equals; DIM_NONE: itself */
 };
 
 /* left == right was assumed. `why` points at the node that needs it. */
@@ -79,9 +80,9 @@ dim dim_ceil_div(struct dims *dims, dim a, dim b);
 dim dim_mod(struct dims *dims, dim a, dim b); /* a - b * floor(a / b) */
 dim dim_min(struct dims *dims, dim a, dim b);
 dim dim_max(struct dims *dims, dim a, dim b);
-/* Any argument DIM_NONE, a constant that overflows, or an expression beyond MAX_DIM_WEIGHT gives DIM_NONE. Merges are
- * applied to the arguments first. Division cancels common factors before it asks whether b can be 0: a quotient that is
- * exact as a polynomial holds wherever it is defined. */
+/* Any argument DIM_NONE, a constant that overflows, or an expression beyond MAX_DIM_WEIGHT gives DIM_NONE.
+ * Merges are applied to the arguments first. Division cancels common factors before it asks whether b can be
+ * 0: a quotient that is exact as a polynomial holds wherever it is defined. */
 
 bool dim_is_constant(const struct dims *dims, dim d, int64_t *value);
 bool dim_equals_constant(const struct dims *dims, dim d, int64_t value);
@@ -92,22 +93,29 @@ int dim_equal(struct dims *dims, dim a, dim b);
 /* a is a multiple of the positive constant for every value of the symbols. */
 bool dim_divisible(const struct dims *dims, dim a, int64_t divisor);
 
-/* Assumes a == b: replaces a symbol on one side by the other side where it can, and records the guard. Returns false
- * when the two can never be equal (no overlap of ranges, unequal constants): the caller reports it. */
+/* Assumes a == b: replaces a symbol on one side by the other side where it can, and records the guard.
+ * Returns false when the two can never be equal (no overlap of ranges, unequal constants): the caller reports
+ * it. */
 bool dim_merge(struct dims *dims, dim a, dim b, const struct location *location);
+/* Assumes that d >= bound: raises the least value of the symbol that d hangs on, which prepare checks with the symbols'
+ * ranges, or records a guard where that cannot say it. False: it can never be. */
+bool dim_assume_at_least(struct dims *dims, dim d, int64_t bound, const struct location *location);
+/* Every input axis that d hangs on has one element at least from now on, which prepare checks with the
+ * symbols' ranges. False: that was known. */
+bool dim_assume_not_empty(struct dims *dims, dim d);
 /* a and b are equal once symbols of the same name are. */
 bool dim_equal_by_names(struct dims *dims, dim a, dim b);
 /* The dim with all merges applied. */
 dim dim_current(struct dims *dims, dim d);
 
-/* The value under the given symbol values (indexed by symbol; merged ones are read through their replacement). False on
- * overflow or division by zero. */
+/* The value under the given symbol values (indexed by symbol; merged ones are read through their
+ * replacement). False on overflow or division by zero. */
 bool dim_evaluate(const struct dims *dims, dim d, const int64_t *symbol_values, int64_t *value);
 /* The value with every symbol at its hint. */
 int64_t dim_hint(const struct dims *dims, dim d);
 
-/* As the IR text writes it: `4 * batch + s1 / 2`, with operators + - * / % min() max(); symbols as `s0`, `s1`, ...
- * (numbers, never the model's text). dim_parse reads the same at *text and moves it behind. */
+/* As the IR text writes it: `4 * batch + s1 / 2`, with operators + - * / % min() max(); symbols as `s0`,
+ * `s1`, ... (numbers, never the model's text). dim_parse reads the same at *text and moves it behind. */
 void dim_print(const struct dims *dims, dim d, struct text *out);
 bool dim_parse(struct dims *dims, const char **text, dim *out);
 

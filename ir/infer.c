@@ -273,7 +273,7 @@ static bool refresh_dims(struct dims *dims, dim *list, uint32_t count)
     return known;
 }
 
-static bool refresh_value(struct graph *graph, value_id id)
+bool infer_refresh_value(struct graph *graph, value_id id)
 {
     struct value *value = graph_value(graph, id);
     if (value->contents && graph->dims.merges) {
@@ -310,7 +310,7 @@ static bool check_results(struct infer *infer, node_id node)
                                   "dim %d of result %u overflows or depends on sizes in too complex a way", k,
                                   i);
             dim_range(&infer->graph->dims, type->dims[k], &low, &high);
-            if (high < 0)
+            if (low < 0 && !dim_assume_at_least(&infer->graph->dims, type->dims[k], 0, n->location))
                 return infer_fail(infer, node, DIAG_wrong_shape, "dim %d of result %u would be %s", k, i,
                                   infer_dim_text(infer, type->dims[k]));
         }
@@ -333,7 +333,7 @@ bool infer_node(struct infer *infer, node_id node)
         const struct value *value = graph_value(infer->graph, n->inputs[i]);
         if (value->type.rank < 0 || value->type.dtype == DTYPE_NONE)
             return false; /* its producer has been reported */
-        if (!refresh_value(infer->graph, n->inputs[i]))
+        if (!infer_refresh_value(infer->graph, n->inputs[i]))
             return infer_fail(infer, node, DIAG_limit_exceeded,
                               "a dim of input %u overflows or depends on sizes in too complex a way", i);
     }
@@ -357,7 +357,7 @@ static void refresh_graph(struct infer *infer)
     if (graph->dims.merges == 0)
         return;
     for (value_id id = 1; id < graph->values.count; id++)
-        if (!refresh_value(graph, id) && graph_value(graph, id)->kind == VALUE_RESULT)
+        if (!infer_refresh_value(graph, id) && graph_value(graph, id)->kind == VALUE_RESULT)
             infer_fail(infer, graph_value(graph, id)->producer, DIAG_limit_exceeded,
                        "a dim of a result overflows or depends on sizes in too complex a way");
     for (node_id id = 1; id < graph->nodes.count; id++) {

@@ -116,6 +116,7 @@ static bool collect_contents(struct infer *infer, node_id node, const dim *conte
             continue;
         if (!small_type(infer, &graph_value(infer->graph, id)->type, &elements))
             return false;
+        (void)infer_refresh_value(infer->graph, id);
         const dim *known = infer_value_contents(infer, id, &count);
         const int buffer = definition_input(infer->graph, node, i);
         if (buffer >= 0 && buffer < MAX_BUFFERS && known) {
@@ -124,6 +125,40 @@ static bool collect_contents(struct infer *infer, node_id node, const dim *conte
         }
     }
     return any;
+}
+
+/* The Definition of a small node and the buffer of its result. A node without one is reported by those who
+ * need it. */
+static bool small_definition(struct infer *infer, node_id node, struct definition *definition,
+                             uint32_t *output)
+{
+    struct diagnostics ignored;
+    if (!infer->pool) {
+        infer->pool = arena_new(infer->graph->arena, struct exprs);
+        exprs_init(infer->pool, infer->graph->arena, &infer->graph->dims);
+    }
+    *definition = (struct definition){.pool = infer->pool};
+    diagnostics_init(&ignored, infer->graph->arena, "");
+    if (!define_node(infer->graph, node, infer->pool, &ignored, definition))
+        return false;
+    for (*output = 0; *output < definition->buffers.count; ++*output)
+        if (definition->buffers.items[*output].role == BUFFER_OUTPUT)
+            return true;
+    return false;
+}
+
+/* The node's result is a constant with these elements from now on. */
+static void become_constant(struct infer *infer, node_id node, struct value *value, const void *bytes,
+                            uint64_t length)
+{
+    struct blob *blob = arena_new(infer->graph->arena, struct blob);
+    *blob = (struct blob){.kind = BLOB_MEMORY, .length = length, .fd = -1};
+    blob->bytes = arena_copy(infer->graph->arena, bytes, (size_t)length);
+    value->kind = VALUE_CONSTANT;
+    value->blob = blob;
+    value->producer = 0;
+    value->index = 0;
+    graph_remove_node(infer->graph, node);
 }
 
 void infer_find_contents(struct infer *infer, node_id node)
@@ -141,20 +176,9 @@ void infer_find_contents(struct infer *infer, node_id node)
                   graph_value(infer->graph, result)->content_count) ||
         !collect_contents(infer, node, contents))
         return;
-    if (!infer->pool) {
-        infer->pool = arena_new(infer->graph->arena, struct exprs);
-        exprs_init(infer->pool, infer->graph->arena, &infer->graph->dims);
-    }
-    /* A node without Definition is reported by those who need one. */
-    struct diagnostics ignored;
-    struct definition definition = {.pool = infer->pool};
-    diagnostics_init(&ignored, infer->graph->arena, "");
-    if (!define_node(infer->graph, node, infer->pool, &ignored, &definition))
-        return;
-    uint32_t output = 0;
-    while (output < definition.buffers.count && definition.buffers.items[output].role != BUFFER_OUTPUT)
-        output++;
-    if (output == definition.buffers.count ||
+    struct definition definition;
+    uint32_t output;
+    if (!small_definition(infer, node, &definition, &output) ||
         !interpret_symbolic(&definition, contents, output, known, (uint32_t)elements))
         return;
     struct value *value = graph_value(infer->graph, result);
@@ -184,24 +208,55 @@ static void reach(struct infer *infer, struct behind *behind, value_id id)
     behind->ids[behind->count++] = id;
 }
 
-/* Makes small graph inputs behind the value host inputs and finds the contents of what lies between. Arrival
- * order is no dependency order, so passes are repeated while they make progress. */
-static void demand_contents(struct infer *infer, value_id id)
+static void reach_all(struct infer *infer, struct behind *behind, value_id id)
 {
-    struct behind *behind = arena_new(infer->graph->arena, struct behind);
     reach(infer, behind, id);
     for (uint32_t i = 0; i < behind->count; i++) {
         const struct value *value = graph_value(infer->graph, behind->ids[i]);
-        int64_t elements;
-        if (value->kind == VALUE_INPUT && dtype_is_integer(value->type.dtype) &&
-            small_type(infer, &value->type, &elements)) {
-            become_host_input(infer, behind->ids[i], (uint32_t)elements);
-        } else if (value->kind == VALUE_RESULT) {
-            const struct node *node = graph_node(infer->graph, value->producer);
-            for (uint32_t k = 0; k < node->input_count; k++)
-                reach(infer, behind, node->inputs[k]);
-        }
+        if (value->kind != VALUE_RESULT)
+            continue;
+        const struct node *node = graph_node(infer->graph, value->producer);
+        for (uint32_t k = 0; k < node->input_count; k++)
+            reach(infer, behind, node->inputs[k]);
     }
+}
+
+/* The result of constants alone, floats that are no whole numbers included, becomes a constant. */
+static void fold_constants(struct infer *infer, node_id node, value_id result)
+{
+    const struct node *n = graph_node(infer->graph, node);
+    const struct interp_limits limits = {.steps = 1 << 20, .bytes = 1 << 20};
+    void *buffers[MAX_BUFFERS] = {NULL};
+    struct definition definition;
+    uint32_t output;
+    for (uint32_t i = 0; i < n->input_count; i++) {
+        const struct value *input = graph_value(infer->graph, n->inputs[i]);
+        const int buffer = definition_input(infer->graph, node, i);
+        int64_t elements;
+        if (n->inputs[i] == 0)
+            continue;
+        if (input->kind != VALUE_CONSTANT || !input->blob || !small_type(infer, &input->type, &elements) ||
+            buffer < 0 || buffer >= MAX_BUFFERS)
+            return;
+        buffers[buffer] = arena_alloc(infer->graph->arena, (size_t)input->blob->length);
+        if (!blob_read(input->blob, 0, buffers[buffer], (size_t)input->blob->length))
+            return;
+    }
+    if (!small_definition(infer, node, &definition, &output) || definition.buffers.count > MAX_BUFFERS)
+        return;
+    int64_t elements;
+    uint64_t bytes;
+    struct value *value = graph_value(infer->graph, result);
+    if (!small_type(infer, &value->type, &elements) || !dtype_bytes(value->type.dtype, elements, &bytes))
+        return;
+    buffers[output] = arena_alloc(infer->graph->arena, (size_t)bytes);
+    if (interpret(&definition, NULL, buffers, &limits, infer->graph->arena->allocator) == INTERP_DONE)
+        become_constant(infer, node, value, buffers[output], bytes);
+}
+
+/* Arrival order is no dependency order, so passes are repeated while they make progress. */
+static void find_behind(struct infer *infer, struct behind *behind)
+{
     for (bool progress = true; progress;) {
         progress = false;
         for (uint32_t i = behind->count; i-- > 0;) {
@@ -210,10 +265,49 @@ static void demand_contents(struct infer *infer, value_id id)
                 continue;
             infer_find_contents(infer, value->producer);
             value = graph_value(infer->graph, behind->ids[i]);
-            behind->done[i] = all_known(value->contents, value->content_count);
+            if (!value->contents)
+                fold_constants(infer, value->producer, behind->ids[i]);
+            behind->done[i] =
+                value->kind == VALUE_CONSTANT || all_known(value->contents, value->content_count);
             progress = progress || behind->done[i];
         }
     }
+}
+
+/* Some shape arithmetic has a symbolic value only where no size is 0 (a quotient that rounds towards zero).
+ * Returns whether anything new is known. */
+static bool assume_not_empty(struct infer *infer, const struct behind *behind)
+{
+    bool changed = false;
+    for (uint32_t i = 0; i < behind->count; i++) {
+        const struct value *value = graph_value(infer->graph, behind->ids[i]);
+        if (value->kind != VALUE_RESULT || behind->done[i])
+            continue;
+        const struct node *node = graph_node(infer->graph, value->producer);
+        for (uint32_t k = 0; k < node->input_count; k++) {
+            value = graph_value(infer->graph, node->inputs[k]);
+            for (uint32_t e = 0; value->contents && e < value->content_count; e++)
+                changed = dim_assume_not_empty(&infer->graph->dims, value->contents[e]) || changed;
+        }
+    }
+    return changed;
+}
+
+/* Makes small graph inputs behind the value host inputs and finds the contents of what lies between. */
+static void demand_contents(struct infer *infer, value_id id)
+{
+    struct behind *behind = arena_new(infer->graph->arena, struct behind);
+    reach_all(infer, behind, id);
+    for (uint32_t i = 0; i < behind->count; i++) {
+        const struct value *value = graph_value(infer->graph, behind->ids[i]);
+        int64_t elements;
+        if (value->kind == VALUE_INPUT && dtype_is_integer(value->type.dtype) &&
+            small_type(infer, &value->type, &elements))
+            become_host_input(infer, behind->ids[i], (uint32_t)elements);
+    }
+    find_behind(infer, behind);
+    if (!behind->done[0] && assume_not_empty(infer, behind))
+        find_behind(infer, behind);
 }
 
 const dim *infer_shape_input(struct infer *infer, node_id node, uint32_t input, uint32_t *count)
@@ -301,14 +395,7 @@ static bool settle_constant(struct infer *infer, node_id node, struct value *val
         for (unsigned k = 0; k < bytes; k++)
             data[i * bytes + k] = (unsigned char)(bits >> (8 * k));
     }
-    struct blob *blob = arena_new(infer->graph->arena, struct blob);
-    *blob = (struct blob){.kind = BLOB_MEMORY, .length = (uint64_t)value->content_count * bytes, .fd = -1};
-    blob->bytes = arena_copy(infer->graph->arena, data, (size_t)blob->length);
-    value->kind = VALUE_CONSTANT;
-    value->blob = blob;
-    value->producer = 0;
-    value->index = 0;
-    graph_remove_node(infer->graph, node);
+    become_constant(infer, node, value, data, (uint64_t)value->content_count * bytes);
     return true;
 }
 

@@ -47,6 +47,9 @@ const dim *infer_shape_input(struct infer *infer, node_id node, uint32_t input, 
 bool infer_constant_input(struct infer *infer, node_id node, uint32_t input, int64_t *values, uint32_t limit,
                           uint32_t *count);
 
+/* Applies merges to a value's dims and contents. False: a dim of its type is no longer representable. */
+bool infer_refresh_value(struct graph *graph, value_id value);
+
 /* Changing the node. Lists are copied. */
 void infer_keep_inputs(struct infer *infer, node_id node, uint32_t count);
 void infer_set_ints(struct infer *infer, node_id node, enum attribute_name name, uint32_t count,

@@ -80,12 +80,15 @@ static bool apply_auto_pad(struct infer *infer, node_id node, struct window *win
 
 /* Number of positions of the window on an axis:  floor((size + pads - reach - 1) / stride) + 1. With
  * ceil_mode the division rounds up, but the last window must start in the input or its left pad. */
-static dim window_count(struct dims *dims, const struct window *window, int axis, dim size)
+static dim window_count(struct dims *dims, const struct window *window, int axis, dim size,
+                        const struct location *location)
 {
     const dim one = dim_constant(dims, 1), stride = dim_constant(dims, window->strides[axis]);
     const dim before = dim_add(dims, size, dim_constant(dims, window->pads[axis]));
     const int64_t reach = (window->kernel[axis] - 1) * window->dilations[axis];
     const dim room = dim_add(dims, before, dim_constant(dims, window->pads[window->rank + axis] - reach - 1));
+    if (!dim_assume_at_least(dims, room, window->ceil_mode ? 1 - window->strides[axis] : 0, location))
+        return DIM_NONE;
     if (!window->ceil_mode)
         return dim_add(dims, dim_floor_div(dims, room, stride), one);
     return dim_min(dims, dim_add(dims, dim_ceil_div(dims, room, stride), one),
@@ -102,10 +105,9 @@ static bool set_window(struct infer *infer, node_id node, struct window *window,
     if (!apply_auto_pad(infer, node, window, x->dims + 2))
         return false;
     for (int i = 0; i < window->rank; i++) {
-        int64_t low, high;
-        result[2 + i] = window_count(dims, window, i, x->dims[2 + i]);
-        dim_range(dims, result[2 + i], &low, &high);
-        if (high < 0 || (high == 0 && !dim_equals_constant(dims, x->dims[2 + i], 0)))
+        result[2 + i] =
+            window_count(dims, window, i, x->dims[2 + i], graph_node(infer->graph, node)->location);
+        if (result[2 + i] == DIM_NONE)
             return infer_fail(infer, node, DIAG_wrong_shape, "the window does not fit into axis %d of %s",
                               i + 2, infer_type_text(infer, x));
     }

@@ -1,0 +1,200 @@
+/* Questions about dims that need no new dims: divisibility, values; and what may be assumed of symbols'
+ * ranges. */
+#include "ir/dims.h"
+
+#include "ir/support/checked.h"
+
+static bool value_divisible(const struct dims *dims, dim d, int64_t coefficient, int64_t divisor)
+{
+    const struct dim_node *node = &dims->nodes.items[d];
+    int64_t left = divisor;
+    for (int64_t a = coefficient % divisor, b = divisor;
+         b != 0;) { /* left = divisor / gcd(coefficient, divisor) */
+        const int64_t rest = a % b;
+        a = b;
+        b = rest;
+        if (b == 0)
+            left = divisor / (a < 0 ? -a : a);
+    }
+    if (left == 1)
+        return true;
+    switch (node->op) {
+    case DIM_CONSTANT:
+        return node->value % left == 0;
+    case DIM_SUM:
+        for (uint32_t i = 0; i < node->count; i++)
+            if (!value_divisible(dims, node->arguments[i], node->coefficients[i], left))
+                return false;
+        return node->value % left == 0;
+    case DIM_PRODUCT:
+        for (uint32_t i = 0; i < node->count; i++)
+            if (value_divisible(dims, node->arguments[i], 1, left))
+                return true;
+        return false;
+    case DIM_MIN:
+    case DIM_MAX:
+        return value_divisible(dims, node->arguments[0], 1, left) &&
+               value_divisible(dims, node->arguments[1], 1, left);
+    default:
+        return false;
+    }
+}
+
+bool dim_divisible(const struct dims *dims, dim a, int64_t divisor)
+{
+    return a != DIM_NONE && divisor > 0 && value_divisible(dims, a, 1, divisor);
+}
+
+/* ---- evaluation
+ * -------------------------------------------------------------------------------------------------- */
+
+static bool evaluate(const struct dims *dims, dim d, const int64_t *symbol_values, int64_t *value);
+
+static bool evaluate_symbol(const struct dims *dims, int64_t index, const int64_t *symbol_values,
+                            int64_t *value)
+{
+    const struct symbol *symbol = &dims->symbols.items[index];
+    if (symbol->replacement != DIM_NONE)
+        return evaluate(dims, symbol->replacement, symbol_values, value);
+    *value = symbol_values ? symbol_values[index] : symbol->hint;
+    return true;
+}
+
+static bool evaluate(const struct dims *dims, dim d, const int64_t *symbol_values, int64_t *value)
+{
+    const struct dim_node *node = &dims->nodes.items[d];
+    int64_t result = node->value, a, b;
+    switch (node->op) {
+    case DIM_CONSTANT:
+        break;
+    case DIM_SYMBOL:
+        return evaluate_symbol(dims, node->value, symbol_values, value);
+    case DIM_SUM:
+        for (uint32_t i = 0; i < node->count; i++)
+            if (!evaluate(dims, node->arguments[i], symbol_values, &a) ||
+                !mul_i64(a, node->coefficients[i], &a) || !add_i64(result, a, &result))
+                return false;
+        break;
+    case DIM_PRODUCT:
+        result = 1;
+        for (uint32_t i = 0; i < node->count; i++)
+            if (!evaluate(dims, node->arguments[i], symbol_values, &a) || !mul_i64(result, a, &result))
+                return false;
+        break;
+    default:
+        if (!evaluate(dims, node->arguments[0], symbol_values, &a) ||
+            !evaluate(dims, node->arguments[1], symbol_values, &b))
+            return false;
+        if (node->op == DIM_FLOOR_DIV) {
+            if (b == 0 || (a == INT64_MIN && b == -1))
+                return false;
+            result = floor_div_i64(a, b);
+        } else {
+            result = (a < b) == (node->op == DIM_MIN) ? a : b;
+        }
+        break;
+    }
+    *value = result;
+    return true;
+}
+
+bool dim_evaluate(const struct dims *dims, dim d, const int64_t *symbol_values, int64_t *value)
+{
+    return d != DIM_NONE && evaluate(dims, d, symbol_values, value);
+}
+
+int64_t dim_hint(const struct dims *dims, dim d)
+{
+    int64_t value;
+    if (d != DIM_NONE && evaluate(dims, d, NULL, &value))
+        return value;
+    return d != DIM_NONE && dims->nodes.items[d].low > 0 ? dims->nodes.items[d].low : 0;
+}
+
+/* ---- assumptions
+ * ------------------------------------------------------------------------------------------------- */
+
+static void raise_low(struct dims *dims, dim d, int64_t low)
+{
+    struct dim_node *node = &dims->nodes.items[d];
+    struct symbol *symbol = &dims->symbols.items[node->value];
+    node->low = symbol->low = low;
+    symbol->hint = symbol->hint < low ? low : symbol->hint;
+    dims->merges++;
+}
+
+static bool assume_not_empty(struct dims *dims, dim d)
+{
+    const struct dim_node *node = &dims->nodes.items[d];
+    bool changed = false;
+    if (node->op == DIM_SYMBOL) {
+        const struct symbol *symbol = &dims->symbols.items[node->value];
+        if (symbol->source != SYMBOL_INPUT_AXIS || symbol->low != 0 || symbol->high == 0)
+            return false;
+        raise_low(dims, d, 1);
+        return true;
+    }
+    for (uint32_t i = 0; i < node->count; i++)
+        changed = assume_not_empty(dims, node->arguments[i]) || changed;
+    return changed;
+}
+
+bool dim_assume_not_empty(struct dims *dims, dim d)
+{
+    d = dim_current(dims, d);
+    return d != DIM_NONE && assume_not_empty(dims, d);
+}
+
+/* d never falls when its symbols rise; *symbol is the one that it hangs on. False: it may fall, or hangs on
+ * several. */
+static bool rises_with(const struct dims *dims, dim d, dim *symbol)
+{
+    const struct dim_node *node = &dims->nodes.items[d];
+    if (node->op == DIM_SYMBOL) {
+        if (*symbol != DIM_NONE && *symbol != d)
+            return false;
+        *symbol = d;
+        return true;
+    }
+    for (uint32_t i = 0; i < node->count; i++) {
+        if (node->op == DIM_SUM && node->coefficients[i] < 0)
+            return false;
+        if (node->op == DIM_PRODUCT && dims->nodes.items[node->arguments[i]].low < 0)
+            return false;
+        if (node->op == DIM_FLOOR_DIV && i == 1 && dims->nodes.items[node->arguments[1]].op != DIM_CONSTANT)
+            return false;
+        if (!rises_with(dims, node->arguments[i], symbol))
+            return false;
+    }
+    return true;
+}
+
+bool dim_assume_at_least(struct dims *dims, dim d, int64_t bound, const struct location *location)
+{
+    dim symbol = DIM_NONE;
+    d = dim_current(dims, d);
+    if (d == DIM_NONE || dims->nodes.items[d].low >= bound)
+        return d != DIM_NONE;
+    if (dims->nodes.items[d].high < bound)
+        return false;
+    if (!rises_with(dims, d, &symbol) || symbol == DIM_NONE) {
+        const dim least = dim_constant(dims, bound);
+        return dim_merge(dims, dim_min(dims, d, least), least, location);
+    }
+    /* The least value of the symbol that is enough. Where d overflows it is large enough. */
+    const struct symbol range = dims->symbols.items[dims->nodes.items[symbol].value];
+    int64_t *values = arena_new_array(dims->arena, int64_t, dims->symbols.count);
+    int64_t low = range.low, high = range.high;
+    while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+        int64_t value;
+        values[dims->nodes.items[symbol].value] = middle;
+        if (!evaluate(dims, d, values, &value) || value >= bound)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    if (low > range.low)
+        raise_low(dims, symbol, low);
+    return true;
+}
