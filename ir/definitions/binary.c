@@ -42,7 +42,7 @@ static expr modulo(struct build *b, expr x, expr y, enum dtype storage)
     if (node_int(b->node, ATTR_fmod, 0) || dtype_class(dtype) == DTYPE_CLASS_UINT)
         return rest;
     expr zero = number(b, dtype, 0);
-    expr signs_differ = less(b, expr_binary(b->pool, EXPR_XOR, rest, y), zero);
+    expr signs_differ = expr_binary(b->pool, EXPR_XOR, less(b, rest, zero), less(b, y, zero));
     expr adjust =
         expr_binary(b->pool, EXPR_AND, signs_differ, expr_binary(b->pool, EXPR_NOT_EQUAL, rest, zero));
     return choose(b, adjust, add(b, rest, y), rest);

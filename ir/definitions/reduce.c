@@ -38,6 +38,17 @@ static bool find_axes(struct build *b, uint32_t rank, bool *reduced)
     return true;
 }
 
+/* An empty domain gives the extreme of i32 where i8 and i16 are reduced: held within the element type. */
+static expr hold_in_type(struct build *b, enum reduce_op op, expr y, enum dtype storage)
+{
+    const enum dtype dtype = expr_at(b->pool, y)->dtype;
+    if ((storage != DTYPE_I8 && storage != DTYPE_I16) || (op != REDUCE_MAX && op != REDUCE_MIN))
+        return y;
+    const int64_t low = INT64_MIN >> (64 - dtype_bits(storage));
+    return op == REDUCE_MAX ? maximum(b, y, expr_int(b->pool, dtype, low))
+                            : minimum(b, y, expr_int(b->pool, dtype, -low - 1));
+}
+
 bool define_reduce(struct build *b)
 {
     const struct tensor_type *type = build_input(b, 0);
@@ -74,6 +85,6 @@ bool define_reduce(struct build *b)
     expr y = gone ? expr_reduced(b->pool, nest_reduce(b->d, nest, op, x), dtype) : x;
     if (b->node->op == OP_ReduceMean)
         y = divide(b, y, size_as(b, dtype, count));
-    store_output(b, nest, 0, NULL, y);
+    store_output(b, nest, 0, NULL, hold_in_type(b, op, y, type->dtype));
     return true;
 }

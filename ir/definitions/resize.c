@@ -60,8 +60,7 @@ static expr scale_of(struct resize *r, uint32_t axis)
     return divide(r->b, output_size(r, axis), input_size(r, axis));
 }
 
-/* The coordinate in x of position `o` (i64) of y. */
-static expr coordinate(struct resize *r, uint32_t axis, expr o)
+static expr transformed(struct resize *r, uint32_t axis, expr o)
 {
     struct build *b = r->b;
     expr at = convert(b, DTYPE_F32, o), half = real(r, 0.5), one = position(b, 1);
@@ -85,6 +84,17 @@ static expr coordinate(struct resize *r, uint32_t axis, expr o)
         return add(b, mul(b, middle, sub(b, real(r, 1), adjustment)), half_pixel);
     }
     return half_pixel;
+}
+
+/* The coordinate in x of position `o` (i64) of y; o itself where the sizes turn out to be the same. */
+static expr coordinate(struct resize *r, uint32_t axis, expr o)
+{
+    struct build *b = r->b;
+    expr x = transformed(r, axis, o);
+    if (r->scales)
+        return x;
+    expr same = equal(b, size(b, build_input(b, 0)->dims[axis]), size(b, build_output(b, 0)->dims[axis]));
+    return choose(b, same, convert(b, DTYPE_F32, o), x);
 }
 
 /* A whole, constant factor from x's size to y's; 0: there is none. */
@@ -234,7 +244,7 @@ static bool read_resize(struct build *b, struct resize *r)
     for (uint32_t i = 0; i < rank; i++) {
         if (r->scales && !(given_scale(r, i) > 0))
             return build_refuse(b, "a scale is not positive");
-        if (dim_equal(b->dims, from->dims[i], to->dims[i]) != 1 || (r->scales && given_scale(r, i) != 1))
+        if (r->scales ? given_scale(r, i) != 1 : dim_equal(b->dims, from->dims[i], to->dims[i]) != 1)
             r->axis[r->count++] = i;
     }
     return true;

@@ -58,6 +58,12 @@ static uint64_t run_start(const struct executor *x, const struct program *progra
     return flat;
 }
 
+/* Steps of `step` that it takes to go `distance`. */
+static uint64_t steps_to(uint64_t distance, uint64_t step)
+{
+    return distance ? (distance - 1) / step + 1 : 0;
+}
+
 /* The points first .. last-1 of a run whose index + i * step lies in [0, size). */
 static void clip_run(int64_t index, int64_t step, int64_t size, int64_t *first, int64_t *last)
 {
@@ -66,14 +72,21 @@ static void clip_run(int64_t index, int64_t step, int64_t size, int64_t *first, 
             *last = *first;
         return;
     }
-    if (step < 0) { /* mirrored: size - 1 - index counts from the other end */
-        index = size - 1 - index;
-        step = -step;
+    const uint64_t at = (uint64_t)index, all = (uint64_t)size;
+    const uint64_t length = step > 0 ? (uint64_t)step : 0 - (uint64_t)step;
+    uint64_t enter, leave; /* distances to the first position inside and to the first one behind */
+    if (step > 0) {
+        enter = index < 0 ? 0 - at : 0;
+        leave = index < size ? all - at : 0;
+    } else {
+        enter = index >= size ? at - all + 1 : 0;
+        leave = index >= 0 ? at + 1 : 0;
     }
-    const int64_t begin = index >= 0 ? 0 : (-index + step - 1) / step;
-    const int64_t end = index >= size ? 0 : (size - index + step - 1) / step;
-    *first = begin > *first ? begin : *first;
-    *last = end < *last ? end : *last;
+    const uint64_t begin = steps_to(enter, length), end = steps_to(leave, length);
+    if (begin > (uint64_t)*first)
+        *first = begin < (uint64_t)*last ? (int64_t)begin : *last;
+    if (end < (uint64_t)*last)
+        *last = (int64_t)end;
     if (*last < *first)
         *last = *first;
 }
