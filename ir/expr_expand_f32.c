@@ -79,14 +79,6 @@ static expr logarithm(struct exprs *pool, expr x)
     return choose(pool, above(pool, x, 0), value, low);
 }
 
-/* 1 / (1 + e^-x), and for x < 0 the equal e^x / (1 + e^x), which keeps its precision. */
-static expr sigmoid(struct exprs *pool, expr x)
-{
-    expr one = expr_float(pool, DTYPE_F32, 1);
-    expr e = exponential(pool, negated(pool, magnitude(pool, x)), false, true);
-    return over(pool, choose(pool, below(pool, x, 0), e, one), plus(pool, e, one));
-}
-
 /* Near 0 a polynomial; else 1 - 2 / (e^2a + 1), where 2 / (...) is at most 1/2. At a = 10 it is 1. */
 static expr hyperbolic_tangent(struct exprs *pool, expr x)
 {
@@ -119,7 +111,7 @@ expr expand_f32(struct exprs *pool, enum expr_op op, expr x)
     case EXPR_LOG:
         return logarithm(pool, x);
     case EXPR_SIGMOID:
-        return sigmoid(pool, x);
+        return sigmoid_by(pool, x, exponential(pool, negated(pool, magnitude(pool, x)), false, true));
     case EXPR_TANH:
         return hyperbolic_tangent(pool, x);
     case EXPR_ERF:

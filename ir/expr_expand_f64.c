@@ -68,11 +68,14 @@ static expr scale_by(struct exprs *pool, expr value, expr shifted)
     return times(pool, value, power_of_two(pool, minus(pool, exponent, half)));
 }
 
-/* 1 + (r + low) + r^2 * (...) */
+/* e^(r + low): the sum is normalised first, since low is not small beside r's last place when the exponent is
+ * large. */
 static expr exp_near_zero(struct exprs *pool, expr r, expr low)
 {
-    expr rest = fused(pool, POLYNOMIAL(pool, exp_terms, r), times(pool, r, r), low);
-    return plus(pool, one_f64(pool), plus(pool, r, rest));
+    expr high = plus(pool, r, low);
+    low = plus(pool, minus(pool, r, high), low);
+    expr rest = fused(pool, POLYNOMIAL(pool, exp_terms, high), times(pool, high, high), low);
+    return plus(pool, one_f64(pool), plus(pool, high, rest));
 }
 
 /* 0 below `lowest`, infinity above `highest`. */
@@ -131,12 +134,6 @@ static expr logarithm(struct exprs *pool, expr x)
     return choose(pool, above(pool, x, 0), value, low);
 }
 
-static expr sigmoid(struct exprs *pool, expr x)
-{
-    expr one = one_f64(pool), e = exp_f64(pool, negated(pool, magnitude(pool, x)), true);
-    return over(pool, choose(pool, below(pool, x, 0), e, one), plus(pool, e, one));
-}
-
 static expr hyperbolic_tangent(struct exprs *pool, expr x)
 {
     expr a = magnitude(pool, x), square = times(pool, a, a);
@@ -171,7 +168,7 @@ expr expand_f64(struct exprs *pool, enum expr_op op, expr x)
     case EXPR_LOG:
         return logarithm(pool, x);
     case EXPR_SIGMOID:
-        return sigmoid(pool, x);
+        return sigmoid_by(pool, x, exp_f64(pool, negated(pool, magnitude(pool, x)), true));
     case EXPR_TANH:
         return hyperbolic_tangent(pool, x);
     case EXPR_ERF:

@@ -119,6 +119,9 @@ static inline expr masked(struct exprs *pool, expr a, uint64_t mask)
 /* The sign bit of `sign` (a float) set on `a`, whose own sign bit is 0. */
 expr with_sign_of(struct exprs *pool, expr a, expr sign);
 
+/* The sigmoid of x from e = e^-|x|. */
+expr sigmoid_by(struct exprs *pool, expr x, expr e);
+
 expr expand_f32(struct exprs *pool, enum expr_op op, expr x);
 expr expand_f64(struct exprs *pool, enum expr_op op, expr x);
 expr expand_sine(struct exprs *pool, enum expr_op op, expr x);     /* SIN, COS; f32 and f64 */

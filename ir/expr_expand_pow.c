@@ -194,7 +194,7 @@ static expr cube_f32(struct exprs *pool, expr x)
     /* Near the ends of the range the correction is infinite, NaN or lost: the plain product is right to an
      * ulp there. */
     expr a = magnitude(pool, x);
-    return choose(pool, both(pool, above(pool, a, 0x1p-30), below(pool, a, 0x1p+40)), sum, value);
+    return choose(pool, both(pool, above(pool, a, 0x1p-40), below(pool, a, 0x1p+40)), sum, value);
 }
 
 expr expand_pow(struct exprs *pool, expr x, expr y)

@@ -86,9 +86,11 @@ static struct reduced reduce_f32(struct exprs *pool, expr a)
         plus(pool, shift_left(pool, times(pool, mantissa, words[0]), 32), times(pool, mantissa, words[1]));
     fixed = plus(pool, fixed, shift_right(pool, times(pool, mantissa, words[2]), 32));
     struct reduced result = {.quadrant = expr_convert(pool, DTYPE_U32, nearest_quadrant(pool, fixed, &rest))};
-    /* One f64 product keeps the rounding of the reduced argument at half an ulp of f32. */
-    result.high =
-        expr_convert(pool, DTYPE_F32, scaled(pool, expr_convert(pool, DTYPE_F64, rest), quarter_high));
+    /* The product in f64, split into two f32. */
+    expr product = scaled(pool, expr_convert(pool, DTYPE_F64, rest), quarter_high);
+    result.high = expr_convert(pool, DTYPE_F32, product);
+    product = minus(pool, product, expr_convert(pool, DTYPE_F64, result.high));
+    result.low = expr_convert(pool, DTYPE_F32, product);
     return result;
 }
 
@@ -139,11 +141,14 @@ static struct reduced reduce_f64(struct exprs *pool, expr a)
     return result;
 }
 
-static void sine_and_cosine_f32(struct exprs *pool, expr r, expr *sine, expr *cosine)
+static void sine_and_cosine_f32(struct exprs *pool, expr r, expr low, expr *sine, expr *cosine)
 {
-    expr one = expr_float(pool, DTYPE_F32, 1), u = times(pool, r, r);
-    *sine = fused(pool, times(pool, POLYNOMIAL(pool, sine_f32, u), u), r, r);
-    *cosine = fused(pool, POLYNOMIAL(pool, cosine_f32, u), times(pool, u, u), fused_by(pool, u, -0.5, one));
+    expr one = expr_float(pool, DTYPE_F32, 1), u = times(pool, r, r), near = fused_by(pool, u, -0.5, one);
+    expr cubic = times(pool, times(pool, POLYNOMIAL(pool, sine_f32, u), u), r);
+    *sine = plus(pool, r, fused(pool, low, near, cubic));
+    expr rest =
+        fused(pool, POLYNOMIAL(pool, cosine_f32, u), times(pool, u, u), negated(pool, times(pool, r, low)));
+    *cosine = plus(pool, near, rest);
 }
 
 static void sine_and_cosine_f64(struct exprs *pool, expr r, expr low, expr *sine, expr *cosine)
@@ -164,10 +169,11 @@ expr expand_sine(struct exprs *pool, enum expr_op op, expr x)
     struct reduced reduced = dtype == DTYPE_F64 ? reduce_f64(pool, a) : reduce_f32(pool, a);
     expr small = below(pool, a, 0x1.921fb4p-1);
     expr r = choose(pool, small, a, reduced.high);
+    expr low = choose(pool, small, zero, reduced.low);
     if (dtype == DTYPE_F64)
-        sine_and_cosine_f64(pool, r, choose(pool, small, zero, reduced.low), &sine, &cosine);
+        sine_and_cosine_f64(pool, r, low, &sine, &cosine);
     else
-        sine_and_cosine_f32(pool, r, &sine, &cosine);
+        sine_and_cosine_f32(pool, r, low, &sine, &cosine);
     expr quadrant = choose(pool, small, expr_int(pool, word, 0), reduced.quadrant);
     if (op == EXPR_COS)
         quadrant = raised(pool, quadrant, 1);
