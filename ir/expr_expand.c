@@ -41,6 +41,18 @@ expr with_sign_of(struct exprs *pool, expr a, expr sign)
     return expr_bitcast(pool, dtype, either(pool, expr_bitcast(pool, word, a), bits));
 }
 
+/* 1 / (1 + e^-x), and for x < 0 the equal e^x / (1 + e^x), which keeps its precision. */
+expr sigmoid_by(struct exprs *pool, expr x, expr e)
+{
+    expr one = constant_like(pool, x, 1), is_negative = below(pool, x, 0);
+    expr divisor = plus(pool, one, e), lost = plus(pool, minus(pool, one, divisor), e);
+    expr value = over(pool, choose(pool, is_negative, e, one), divisor);
+    /* What the rounded divisor lost: value * lost / divisor, where 1 / divisor is the value itself or 1 -
+     * value. */
+    expr inverse = choose(pool, is_negative, minus(pool, value, one), negated(pool, value));
+    return fused(pool, times(pool, value, lost), inverse, value);
+}
+
 /* ---- integers
  * ------------------------------------------------------------------------------------------------------ */
 
