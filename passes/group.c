@@ -83,8 +83,8 @@ static bool visit(struct grouper *grouper, node_id id)
     if (grouper->optimisation == 0)
         return true;
     pull_producers(grouper, unit, grouper->optimisation < 2 || unit->view);
-    if (grouper->optimisation >= 2 && !waits(grouper, unit))
-        (void)push_into_producer(grouper, unit);
+    if (grouper->optimisation >= 2 && !waits(grouper, unit) && !push_into_producer(grouper, unit))
+        (void)append_to_rows(grouper, unit);
     return true;
 }
 
@@ -97,8 +97,8 @@ static void settle(struct grouper *grouper)
             continue;
         if (unit->view && !push_view(grouper, unit))
             pull_producers(grouper, unit, false);
-        else if (!unit->view)
-            (void)push_into_producer(grouper, unit);
+        else if (!unit->view && !push_into_producer(grouper, unit))
+            (void)append_to_rows(grouper, unit);
     }
 }
 
@@ -134,6 +134,8 @@ bool group_graph(struct graph *graph, const struct target_services *services, in
         return false;
     if (optimisation >= 2)
         settle(&grouper);
+    for (uint32_t i = grouper.units.count; i-- > 0;)
+        unit_kill(&grouper, grouper.units.items[i]);
     emit_groups(&grouper, out);
     return true;
 }

@@ -16,6 +16,8 @@ struct pull {
     uint32_t buffer;         /* of the consumer: whose loads are replaced */
     bool guard;              /* write loads as LOAD_OR: their indices may be out of range */
     const expr *indices;     /* of the load that is being replaced */
+    uint32_t unsafe;         /* axes of the view that may leave their extents there */
+    bool clamp;              /* an unsafe axis is divided */
     bool refused;
 };
 
@@ -79,16 +81,55 @@ static bool is_permutation(const struct pull *pull, const expr *indices)
     return true;
 }
 
-/* All loads of the producer stay defined (if only out of range) when its axes leave their extents. */
-static void check_affine(void *user, const struct expr_node *load)
+/* Axes of the view that the load takes out of their extents, as bits. */
+static uint32_t unsafe_axes(const struct pull *pull, const struct tensor_type *type, const expr *indices)
+{
+    const struct exprs *pool = pull->grouper->pool;
+    uint32_t axes = 0;
+    for (int k = 0; k < type->rank; k++) {
+        const struct expr_node *index = expr_at(pool, indices[k]);
+        if (index->op != EXPR_AXIS || dim_equal(pool->dims, index->extent, type->dims[k]) != 1)
+            axes |= UINT32_C(1) << k;
+    }
+    return axes;
+}
+
+static expr replace_unsafe(void *user, struct exprs *into, const struct expr_node *node,
+                           const expr *arguments)
+{
+    const struct pull *pull = user;
+    (void)arguments;
+    return node->op == EXPR_AXIS && (pull->unsafe >> node->value & 1) ? expr_index(into, 0) : 0;
+}
+
+/* Divisions of indices are defined for axes within their extents only: an unsafe axis that takes part in one
+ * must be clamped. (The loads are guarded in any case.) */
+static void check_indices(void *user, const struct expr_node *load)
 {
     struct pull *pull = user;
+    struct exprs *pool = pull->grouper->pool;
     struct affine affine;
-    const uint32_t rank = load->op == EXPR_LOAD_OR ? load->count - 1u : load->count;
-    const expr *indices = load->arguments;
+    const struct expr_node node = *load; /* the pool grows */
+    const uint32_t rank = node.op == EXPR_LOAD_OR ? node.count - 1u : node.count;
     for (uint32_t i = 0; i < rank; i++)
-        if (!expr_affine(pull->grouper->pool, indices[i], MAX_AXES, &affine))
-            pull->refused = true;
+        if (!expr_affine(pool, node.arguments[i], MAX_AXES, &affine) &&
+            expr_rewrite(pool, pool, node.arguments[i], replace_unsafe, pull) != node.arguments[i])
+            pull->clamp = true;
+}
+
+/* Unsafe indices moved to the nearest place within the extent; 0 where the extent is 0. */
+static void clamp_indices(struct pull *pull, const struct tensor_type *type, const expr *indices,
+                          expr *clamped)
+{
+    struct exprs *pool = pull->grouper->pool;
+    const expr zero = expr_index(pool, 0);
+    for (int k = 0; k < type->rank; k++) {
+        clamped[k] = indices[k];
+        if (!(pull->unsafe >> k & 1))
+            continue;
+        const expr last = expr_binary(pool, EXPR_SUB, expr_dim(pool, type->dims[k]), expr_index(pool, 1));
+        clamped[k] = expr_binary(pool, EXPR_MAX, expr_binary(pool, EXPR_MIN, indices[k], last), zero);
+    }
 }
 
 static expr in_range(struct exprs *pool, const struct tensor_type *type, const expr *indices)
@@ -124,7 +165,13 @@ static expr inline_load_or(struct pull *pull, struct exprs *into, const struct e
         return 0;
     }
     const struct tensor_type *type = &pull->consumer->body.buffers.items[pull->buffer].type;
-    const expr inside = inline_at(pull, arguments, true);
+    expr clamped[MAX_RANK];
+    pull->unsafe = unsafe_axes(pull, type, arguments);
+    pull->clamp = false;
+    each_load(pull->grouper, pull->value, check_indices, pull);
+    if (pull->clamp)
+        clamp_indices(pull, type, arguments, clamped);
+    const expr inside = inline_at(pull, pull->clamp ? clamped : arguments, true);
     const expr condition = in_range(into, type, arguments);
     return condition ? expr_select(into, condition, inside, otherwise) : inside;
 }
@@ -139,13 +186,6 @@ static expr consumer_leaf(void *user, struct exprs *into, const struct expr_node
     return inline_load_or(pull, into, node, arguments);
 }
 
-static void note_load_or(void *user, const struct expr_node *load)
-{
-    struct pull *pull = user;
-    if (load->op == EXPR_LOAD_OR && load->value == pull->buffer)
-        pull->guard = true;
-}
-
 /* The consumer with the producer in it, or NULL. */
 static struct unit *substitute(struct grouper *grouper, const struct unit *consumer, uint32_t buffer,
                                const struct unit *producer)
@@ -157,11 +197,6 @@ static struct unit *substitute(struct grouper *grouper, const struct unit *consu
         .value = producer->body.nests.items[0].stores[0].value,
         .buffer = buffer,
     };
-    each_unit_load(grouper, consumer, note_load_or, &pull);
-    if (pull.guard && consumer->kind == UNIT_MAP)
-        each_load(grouper, pull.value, check_affine, &pull);
-    if (pull.refused)
-        return NULL;
     uint32_t *buffers = arena_new_array(grouper->arena, uint32_t, producer->body.buffers.count);
     for (uint32_t b = 0; b < producer->body.buffers.count; b++)
         if (producer->used.items[b] && producer->body.buffers.items[b].role == BUFFER_INPUT)
@@ -290,14 +325,30 @@ static bool try_pull(struct grouper *grouper, struct unit *consumer, uint32_t bu
     return true;
 }
 
-/* An elementwise consumer of a view whose elements a contraction has just stored: written in the view's
- * order, they can take the consumer along. */
+/* Neighbours along the view's last axis are neighbours in its input. */
+static bool keeps_last_axis(struct grouper *grouper, const struct unit *view)
+{
+    const struct expr_node load = *expr_at(grouper->pool, view->body.nests.items[0].stores[0].value);
+    const uint32_t rank = view->body.nests.items[0].rank;
+    struct affine affine;
+    int64_t step;
+    return load.count > 0 && rank > 0 &&
+           expr_affine(grouper->pool, load.arguments[load.count - 1], rank, &affine) &&
+           expr_constant_int(grouper->pool, affine.coefficients[rank - 1], &step) && step == 1;
+}
+
+/* A view that a contraction has just stored is better written in the view's order when that lets an
+ * elementwise consumer join the contraction, and when rows would else be read across memory, several times.
+ */
 static bool store_through_view(struct grouper *grouper, const struct unit *consumer, value_id value,
                                struct unit *producer)
 {
-    return grouper->optimisation >= 2 && producer->view && consumer->kind == UNIT_MAP && !consumer->view &&
-           value_readers(grouper, value) == 1 && same_domain(grouper, consumer, producer) &&
-           push_view(grouper, producer);
+    if (grouper->optimisation < 2 || !producer->view || value_readers(grouper, value) != 1)
+        return false;
+    const bool joins =
+        consumer->kind == UNIT_MAP && !consumer->view && same_domain(grouper, consumer, producer);
+    const bool strides = consumer->kind == UNIT_ROWS && !keeps_last_axis(grouper, producer);
+    return (joins || strides) && push_view(grouper, producer);
 }
 
 void pull_producers(struct grouper *grouper, struct unit *unit, bool views_only)

@@ -9,6 +9,8 @@
  * and reshapes are pushed as store indices. */
 #include "passes/group_units.h"
 
+#include <string.h>
+
 struct push {
     struct grouper *grouper;
     struct unit *consumer;
@@ -47,7 +49,7 @@ static bool depends_on(struct grouper *grouper, const struct unit *from, const s
     return false;
 }
 
-static bool makes_cycle(struct grouper *grouper, const struct unit *consumer, const struct unit *producer)
+bool makes_cycle(struct grouper *grouper, const struct unit *consumer, const struct unit *producer)
 {
     for (uint32_t b = 0; b < consumer->body.buffers.count; b++) {
         if (!consumer->used.items[b] || consumer->body.buffers.items[b].role != BUFFER_INPUT)
@@ -280,7 +282,8 @@ bool push_into_producer(struct grouper *grouper, struct unit *unit)
 
 enum { VIEW_CHAIN = 16 };
 
-/* The nodes from `value` to `result`, first to last; 0 when they are not all transposes and reshapes. */
+/* The nodes from `value` to `result`, first to last; 0 when they are not all views that this file can invert.
+ */
 static uint32_t view_chain(const struct grouper *grouper, value_id value, value_id result,
                            node_id chain[VIEW_CHAIN])
 {
@@ -290,7 +293,7 @@ static uint32_t view_chain(const struct grouper *grouper, value_id value, value_
         if (count == VIEW_CHAIN || item->kind != VALUE_RESULT)
             return 0;
         const struct node *node = graph_node(grouper->graph, item->producer);
-        if (node->op != OP_Transpose && node->op != OP_Reshape)
+        if (node->op != OP_Transpose && node->op != OP_Reshape && node->op != OP_DepthToSpace)
             return 0;
         chain[count++] = item->producer;
         result = node->inputs[0];
@@ -303,6 +306,28 @@ static uint32_t view_chain(const struct grouper *grouper, value_id value, value_
     return count;
 }
 
+/* Channel c * B * B + p * B + q ("CRD") or (p * B + q) * C + c goes to channel c, row h * B + p, column w * B
+ * + q. */
+static const expr *depth_to_space(struct grouper *grouper, const struct node *node, const expr *at)
+{
+    struct exprs *pool = grouper->pool;
+    const expr side = expr_index(pool, node_int(node, ATTR_blocksize, 1));
+    const expr area = expr_binary(pool, EXPR_MUL, side, side);
+    const expr channels = expr_dim(pool, graph_value(grouper->graph, node->outputs[0])->type.dims[1]);
+    const bool channel_first = strcmp(node_word(node, ATTR_mode, "DCR"), "CRD") == 0;
+    const expr place = expr_binary(pool, channel_first ? EXPR_INDEX_MOD : EXPR_INDEX_DIV, at[1],
+                                   channel_first ? area : channels);
+    const expr row = expr_binary(pool, EXPR_INDEX_DIV, place, side);
+    const expr column = expr_binary(pool, EXPR_INDEX_MOD, place, side);
+    expr *moved = arena_new_array(grouper->arena, expr, 4);
+    moved[0] = at[0];
+    moved[1] = expr_binary(pool, channel_first ? EXPR_INDEX_DIV : EXPR_INDEX_MOD, at[1],
+                           channel_first ? area : channels);
+    moved[2] = expr_binary(pool, EXPR_ADD, expr_binary(pool, EXPR_MUL, at[2], side), row);
+    moved[3] = expr_binary(pool, EXPR_ADD, expr_binary(pool, EXPR_MUL, at[3], side), column);
+    return moved;
+}
+
 /* Where an element of the node's input stands in its result. */
 static const expr *move_through(struct grouper *grouper, node_id id, const expr *at)
 {
@@ -311,6 +336,8 @@ static const expr *move_through(struct grouper *grouper, node_id id, const expr 
     const struct tensor_type *from = &graph_value(grouper->graph, node->inputs[0])->type;
     const struct tensor_type *to = &graph_value(grouper->graph, node->outputs[0])->type;
     const uint32_t rank = (uint32_t)to->rank;
+    if (node->op == OP_DepthToSpace)
+        return depth_to_space(grouper, node, at);
     expr *moved = arena_new_array(grouper->arena, expr, rank);
     if (node->op == OP_Transpose) {
         const struct attribute *perm = node_attribute(node, ATTR_perm);

@@ -249,12 +249,25 @@ void unit_classify(struct grouper *grouper, struct unit *unit)
     }
 }
 
-uint32_t unit_cost(const struct grouper *grouper, const struct unit *unit)
+/* Loads become leaves, so that the arithmetic on their indices does not count. */
+static expr forget_indices(void *user, struct exprs *into, const struct expr_node *node,
+                           const expr *arguments)
+{
+    (void)user;
+    if (node->op == EXPR_LOAD)
+        return expr_reduced(into, MAX_AXES + (uint32_t)node->value, node->dtype);
+    return node->op == EXPR_LOAD_OR ? arguments[node->count - 1] : 0;
+}
+
+uint32_t unit_cost(struct grouper *grouper, const struct unit *unit)
 {
     uint32_t cost = 0;
     for (uint32_t n = 0; n < unit->body.nests.count; n++)
-        for (uint32_t i = 0; i < unit->body.nests.items[n].store_count; i++)
-            cost += expr_cost(grouper->pool, unit->body.nests.items[n].stores[i].value);
+        for (uint32_t i = 0; i < unit->body.nests.items[n].store_count; i++) {
+            const expr value = unit->body.nests.items[n].stores[i].value;
+            cost += expr_cost(grouper->pool,
+                              expr_rewrite(grouper->pool, grouper->pool, value, forget_indices, NULL));
+        }
     return cost;
 }
 

@@ -19,6 +19,7 @@ enum {
     BROADCAST_COST = 16, /* may be computed again for every element of a larger domain */
     CYCLE_VISITS = 256,  /* units that a search for cycles looks at; beyond: taken for a cycle */
     GROUP_NODES = 512,   /* nodes of one unit */
+    GROUP_NESTS = 6,     /* of rows */
 };
 
 enum unit_kind {
@@ -70,6 +71,7 @@ uint32_t value_readers(const struct grouper *grouper, value_id value);
 struct unit *unit_clone(struct grouper *grouper, const struct unit *unit);
 /* `changed` takes the place of `unit`: counts follow, producers that nobody reads die. */
 void unit_commit(struct grouper *grouper, struct unit *unit, struct unit *changed);
+/* Unless somebody reads it. */
 void unit_kill(struct grouper *grouper, struct unit *unit);
 /* The buffer of the value, added as an input when the unit does not have it. */
 uint32_t unit_buffer(struct grouper *grouper, struct unit *unit, value_id value);
@@ -79,7 +81,8 @@ bool unit_store_of(const struct unit *unit, value_id value, uint32_t *nest, uint
 void unit_find_used(struct grouper *grouper, struct unit *unit);
 uint32_t unit_buffers_used(struct grouper *grouper, struct unit *unit);
 void unit_classify(struct grouper *grouper, struct unit *unit);
-uint32_t unit_cost(const struct grouper *grouper, const struct unit *unit); /* of its stores */
+/* Arithmetic of its stores, without that on indices. */
+uint32_t unit_cost(struct grouper *grouper, const struct unit *unit);
 void unit_absorb_nodes(struct grouper *grouper, struct unit *unit, const struct unit *other);
 /* The unit as a group: unused buffers gone, inputs first, then outputs, then temporaries. */
 struct group unit_group(struct grouper *grouper, const struct unit *unit);
@@ -109,6 +112,16 @@ void pull_producers(struct grouper *grouper, struct unit *unit, bool views_only)
 bool push_into_producer(struct grouper *grouper, struct unit *unit);
 /* Merges a view into the store of its producer: the elements are written where the view has them. */
 bool push_view(struct grouper *grouper, struct unit *view);
+
+/* Merging of an elementwise consumer into a producer would make groups depend on each other in a circle. True
+ * also when that is not found out in bounded time. */
+bool makes_cycle(struct grouper *grouper, const struct unit *consumer, const struct unit *producer);
+
+/* ---- group_append.c: consumers of rows as a further nest
+ * ---------------------------------------------------------- */
+
+/* Appends an elementwise unit that spreads the result of rows over the rows again. */
+bool append_to_rows(struct grouper *grouper, struct unit *unit);
 
 /* ---- group_finish.c
  * ------------------------------------------------------------------------------------------------ */

@@ -130,6 +130,22 @@ static void add_transpose(struct world *world, value_id x)
     node_of(world, OP_Transpose, 1, &x, DTYPE_F32, type.rank, dims, 1, &attribute);
 }
 
+static void add_depth_to_space(struct world *world, value_id x)
+{
+    const struct tensor_type type = *type_of(world, x);
+    struct dims *table = &world->graph->dims;
+    int64_t channels;
+    if (type.rank != 3 || !dim_is_constant(table, type.dims[0], &channels) || channels % 4 || !channels)
+        return;
+    const dim wide[4] = {constant(world, 1), type.dims[0], type.dims[1], type.dims[2]};
+    const value_id image = node_of(world, OP_Reshape, 1, &x, DTYPE_F32, 4, wide, 0, NULL);
+    const dim dims[4] = {wide[0], constant(world, channels / 4), dim_mul(table, wide[2], constant(world, 2)),
+                         dim_mul(table, wide[3], constant(world, 2))};
+    const struct attribute list[] = {attribute_int(ATTR_blocksize, 2),
+                                     attribute_word(ATTR_mode, word_find(draw(world, 2) ? "CRD" : "DCR"))};
+    node_of(world, OP_DepthToSpace, 1, &image, DTYPE_F32, 4, dims, 2, list);
+}
+
 /* Merges two axes, splits one by 2, or adds an axis of 1. */
 static void add_reshape(struct world *world, value_id x)
 {
@@ -328,9 +344,9 @@ static void add_pad(struct world *world, value_id x)
 static void add_random_node(struct world *world)
 {
     static void (*const kinds[])(struct world * world, value_id x) = {
-        add_pointwise, add_pointwise, add_pointwise, add_broadcast, add_transpose, add_reshape,
-        add_slice,     add_concat,    add_matmul,    add_matmul,    add_conv,      add_reduction,
-        add_softmax,   add_cast,      add_mirrored,  add_pad,
+        add_pointwise, add_pointwise, add_pointwise, add_broadcast, add_transpose,      add_reshape,
+        add_slice,     add_concat,    add_matmul,    add_matmul,    add_conv,           add_reduction,
+        add_softmax,   add_cast,      add_mirrored,  add_pad,       add_depth_to_space,
     };
     kinds[draw(world, sizeof kinds / sizeof kinds[0])](world, pick(world));
 }
@@ -580,6 +596,24 @@ static const struct fusion fusions[] = {
     {"model opset 17 {\n  input %x : f32[3, 5]\n  input %w : f32[5, 5]\n  %1 = MatMul(%x, %w) : f32[3, 5]\n"
      "  %2 = Softmax(%1) axis=1 : f32[3, 5]\n  %3 = Add(%1, %2) : f32[3, 5]\n  output %3\n}\n",
      3, 3, 2},
+    /* x / sqrt(mean(x * x) + e) * g: one group of rows with two nests */
+    {"model opset 17 {\n  dim s0 : input 0 axis 0, 1..64, hint 8\n  input %x : f32[s0, 8]\n"
+     "  input %g : f32[8]\n  weight %e : f32[] hex 0000003f\n  %1 = Mul(%x, %x) : f32[s0, 8]\n"
+     "  %2 = ReduceMean(%1) axes=[1] keepdims=1 : f32[s0, 1]\n  %3 = Add(%2, %e) : f32[s0, 1]\n"
+     "  %4 = Sqrt(%3) : f32[s0, 1]\n  %5 = Div(%x, %4) : f32[s0, 8]\n  %6 = Mul(%5, %g) : f32[s0, 8]\n"
+     "  output %6\n}\n",
+     6, 6, 1},
+    /* the rows' result is spread over longer rows: two groups */
+    {"model opset 17 {\n  input %x : f32[4, 8]\n  input %y : f32[4, 9]\n"
+     "  %1 = ReduceMean(%x) axes=[1] keepdims=1 : f32[4, 1]\n  %2 = Sub(%y, %1) : f32[4, 9]\n"
+     "  output %2\n}\n",
+     2, 2, 2},
+    /* a matmul's result as an image, written in blocks */
+    {"model opset 17 {\n  input %x : f32[1, 4, 2, 3]\n  input %w : f32[4, 4, 1, 1]\n"
+     "  %1 = Conv(%x, %w) dilations=[1, 1] group=1 kernel_shape=[1, 1] pads=[0, 0, 0, 0] strides=[1, 1] : "
+     "f32[1, 4, 2, 3]\n"
+     "  %2 = DepthToSpace(%1) blocksize=2 mode=DCR : f32[1, 1, 4, 6]\n  output %2\n}\n",
+     2, 2, 1},
     /* nodes on constants alone are the init program's */
     {"model opset 17 {\n  input %x : f32[3]\n  weight %w : f32[3] zeros\n  %1 = Neg(%w) : f32[3]\n"
      "  %2 = Add(%x, %1) : f32[3]\n  output %2\n}\n",
