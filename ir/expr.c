@@ -104,8 +104,7 @@ static expr intern_node(struct exprs *pool, const struct expr_node *node)
     return e;
 }
 
-/* ---- constants
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- constants ----------------------------------------------------------------------------------------- */
 
 static expr constant_bits(struct exprs *pool, enum dtype dtype, uint64_t bits)
 {
@@ -175,8 +174,7 @@ static bool all_ones(const struct exprs *pool, expr e)
            (uint64_t)node->value == expr_eval_extend(node->dtype, UINT64_MAX);
 }
 
-/* ---- simplification
- * ------------------------------------------------------------------------------------------------ */
+/* ---- simplification ------------------------------------------------------------------------------------ */
 
 static expr fold_constants(struct exprs *pool, const struct expr_node *node)
 {
@@ -543,8 +541,7 @@ static expr simplify(struct exprs *pool, const struct expr_node *node)
     }
 }
 
-/* ---- builders
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- builders ------------------------------------------------------------------------------------------ */
 
 #ifndef NDEBUG
 static bool operands_fit(const struct exprs *pool, const struct expr_node *node)
@@ -692,8 +689,7 @@ enum dtype compute_dtype(enum dtype storage)
     return storage;
 }
 
-/* ---- walking and rewriting
- * ----------------------------------------------------------------------------------------- */
+/* ---- walking and rewriting ----------------------------------------------------------------------------- */
 
 void expr_walk_init(struct expr_walk *walk, struct arena *arena)
 {

@@ -68,8 +68,7 @@ static uint64_t from_f64(double value)
     return value != value ? formats[DTYPE_F64].nan : bits;
 }
 
-/* ---- conversions
- * --------------------------------------------------------------------------------------------------- */
+/* ---- conversions --------------------------------------------------------------------------------------- */
 
 /* A number taken apart: significand * 2^exponent. */
 struct unpacked {
@@ -227,8 +226,7 @@ bool expr_eval_convert(enum dtype to, enum dtype from, uint64_t bits, uint64_t *
     return true;
 }
 
-/* ---- integers
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- integers ------------------------------------------------------------------------------------------ */
 
 static bool signed_less(uint64_t a, uint64_t b)
 {
@@ -326,8 +324,7 @@ static bool eval_integer(enum expr_op op, enum dtype dtype, const uint64_t *argu
     return true;
 }
 
-/* ---- floats
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- floats -------------------------------------------------------------------------------------------- */
 
 /* NaN when either is one; -0 is less than +0. */
 static double minimum(double a, double b)

@@ -8,8 +8,7 @@
 
 #include <string.h>
 
-/* ---- helpers for all expansions
- * ------------------------------------------------------------------------------------ */
+/* ---- helpers for all expansions ------------------------------------------------------------------------ */
 
 expr constant_like(struct exprs *pool, expr like, double value)
 {
@@ -53,8 +52,7 @@ expr sigmoid_by(struct exprs *pool, expr x, expr e)
     return fused(pool, times(pool, value, lost), inverse, value);
 }
 
-/* ---- integers
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- integers ------------------------------------------------------------------------------------------ */
 
 /* x / 0 = 0, x rem 0 = 0, MIN / -1 = MIN, x rem -1 = 0. Neither divisor reaches the division itself. */
 static expr expand_division(struct exprs *pool, enum expr_op op, expr a, expr b)

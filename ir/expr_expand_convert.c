@@ -17,8 +17,7 @@ static expr word_of(struct exprs *pool, uint64_t bits)
     return expr_int(pool, DTYPE_U32, (int64_t)bits);
 }
 
-/* ---- narrow float to f32
- * ------------------------------------------------------------------------------------------- */
+/* ---- narrow float to f32 ------------------------------------------------------------------------------- */
 
 static enum dtype word_dtype(const struct float_format *format)
 {
@@ -58,8 +57,7 @@ static expr widen(struct exprs *pool, const struct float_format *format, expr x)
     return expr_bitcast(pool, DTYPE_F32, either(pool, value, sign));
 }
 
-/* ---- f32 to narrow float
- * ------------------------------------------------------------------------------------------- */
+/* ---- f32 to narrow float ------------------------------------------------------------------------------- */
 
 static expr narrow_f8e8m0(struct exprs *pool, expr a)
 {
@@ -152,8 +150,7 @@ static expr to_f32_for_narrowing(struct exprs *pool, expr x)
     return round_to_odd(pool, expr_convert(pool, DTYPE_F64, x));
 }
 
-/* ---- float to integer
- * ---------------------------------------------------------------------------------------------- */
+/* ---- float to integer ---------------------------------------------------------------------------------- */
 
 /* Truncates and saturates; NaN gives 0. The machine's own conversion sees numbers in range only. */
 static expr float_to_integer(struct exprs *pool, enum dtype to, expr x)

@@ -22,8 +22,7 @@ static const double log_terms_f64[] = {0x1.9999999999995p-3, 0x1.249249249316cp-
                                        0x1.745d1840b63f2p-4, 0x1.3b135f32b253cp-4, 0x1.11213289d9c04p-4,
                                        0x1.de20ff740facfp-5, 0x1.eba107fee42ebp-5};
 
-/* ---- logarithm to base 2
- * ------------------------------------------------------------------------------------------- */
+/* ---- logarithm to base 2 ------------------------------------------------------------------------------- */
 
 /* log2(a) for a >= 0; -inf at 0, inf at inf. Precise to 2^-50. */
 static expr log2_plain(struct exprs *pool, expr a)
@@ -90,8 +89,7 @@ static struct double_double log2_precise(struct exprs *pool, expr a)
     return total;
 }
 
-/* ---- powers
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- powers -------------------------------------------------------------------------------------------- */
 
 static expr power_f32(struct exprs *pool, expr a, expr y)
 {
@@ -213,8 +211,7 @@ expr expand_pow(struct exprs *pool, expr x, expr y)
     return power_float(pool, x, y);
 }
 
-/* ---- remainder
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- remainder ----------------------------------------------------------------------------------------- */
 
 /* Integer mantissa (u64) and biased exponent (i64, at least 1) of a non-negative number. */
 static void take_apart(struct exprs *pool, expr a, unsigned mantissa_bits, expr *mantissa, expr *exponent)

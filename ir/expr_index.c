@@ -27,8 +27,7 @@ struct sum {
     struct term terms[MAX_TERMS];
 };
 
-/* ---- numeric ranges
- * ------------------------------------------------------------------------------------------------ */
+/* ---- numeric ranges ------------------------------------------------------------------------------------ */
 
 struct range {
     int64_t low, high;
@@ -159,8 +158,7 @@ bool expr_index_range(const struct exprs *pool, expr e, int64_t *low, int64_t *h
     return true;
 }
 
-/* ---- sums of terms
- * ------------------------------------------------------------------------------------------------- */
+/* ---- sums of terms ------------------------------------------------------------------------------------- */
 
 static bool same_atoms(const struct term *a, const struct term *b)
 {
@@ -288,8 +286,7 @@ static expr sum_expression(struct exprs *pool, const struct sum *sum)
     return result ? result : expr_index(pool, 0);
 }
 
-/* ---- symbolic bounds
- * ----------------------------------------------------------------------------------------------- */
+/* ---- symbolic bounds ----------------------------------------------------------------------------------- */
 
 static bool at_least(struct exprs *pool, dim d, int64_t value)
 {
@@ -408,8 +405,7 @@ static bool sum_not_negative(struct exprs *pool, const struct sum *sum)
     return sum_bounds(pool, sum, 0, &low, &high) && at_least(pool, low, 0);
 }
 
-/* ---- division
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- division ------------------------------------------------------------------------------------------ */
 
 /* a / b when b divides a for all values of the symbols. A divisor is positive wherever its expression is
  * evaluated. */
@@ -526,8 +522,7 @@ static expr simplify_division(struct exprs *pool, enum expr_op op, expr a, expr 
     return expr_binary(pool, EXPR_ADD, scaled, sum_expression(pool, &rest));
 }
 
-/* ---- sums with remainders
- * ------------------------------------------------------------------------------------------ */
+/* ---- sums with remainders ------------------------------------------------------------------------------ */
 
 /* k*D * (x idiv D) + k * (x imod D) is k * x. Finds one such pair in the sum. */
 static bool join_pair(struct exprs *pool, struct sum *sum)
@@ -586,8 +581,7 @@ static expr simplify_sum(struct exprs *pool, expr a, expr b)
     return join_pair(pool, &sum) ? sum_expression(pool, &sum) : 0;
 }
 
-/* ---- comparisons
- * --------------------------------------------------------------------------------------------------- */
+/* ---- comparisons --------------------------------------------------------------------------------------- */
 
 /* 1: a < b always, 0: never, -1: unknown. */
 static int index_less(struct exprs *pool, expr a, expr b)
@@ -656,8 +650,7 @@ expr expr_simplify_index(struct exprs *pool, enum expr_op op, expr a, expr b)
     }
 }
 
-/* ---- affine form
- * --------------------------------------------------------------------------------------------------- */
+/* ---- affine form --------------------------------------------------------------------------------------- */
 
 bool expr_affine(struct exprs *pool, expr index, uint32_t axis_count, struct affine *out)
 {

@@ -313,8 +313,7 @@ static void test_functions(void **state)
     assert_false(failed);
 }
 
-/* ---- special values
- * ------------------------------------------------------------------------------------------------ */
+/* ---- special values ------------------------------------------------------------------------------------ */
 
 struct special {
     enum expr_op op;
@@ -441,8 +440,7 @@ static void test_pow_constants(void **state)
     }
 }
 
-/* ---- conversions
- * --------------------------------------------------------------------------------------------------- */
+/* ---- conversions --------------------------------------------------------------------------------------- */
 
 static const enum dtype number_types[] = {
     DTYPE_F32,        DTYPE_F64,    DTYPE_F16,    DTYPE_BF16, DTYPE_F8E4M3FN, DTYPE_F8E4M3FNUZ, DTYPE_F8E5M2,
