@@ -90,7 +90,7 @@ bool define_conv(struct build *b)
         value = expr_reduced(b->pool, nest_reduce(b->d, nest, REDUCE_SUM, value), dtype);
     if (build_has_input(b, 2)) {
         expr channel = nest_axis(b->d, nest, 1);
-        value = add(b, value, load_input(b, 2, &channel));
+        value = add(b, value, convert(b, dtype, load_input(b, 2, &channel)));
     }
     store_output(b, nest, 0, NULL, value);
     return true;

@@ -86,7 +86,8 @@ bool define_gemm(struct build *b)
             return build_refuse(b, "the third input must broadcast to a matrix");
         expr indices[2];
         broadcast_indices(b, addend, 2, y->dims, axes, indices);
-        value = add(b, value, scaled(b, load_input(b, 2, indices), beta));
+        expr addend_value = convert(b, expr_at(b->pool, value)->dtype, load_input(b, 2, indices));
+        value = add(b, value, scaled(b, addend_value, beta));
     }
     store_output(b, nest, 0, NULL, value);
     return true;

@@ -125,6 +125,8 @@ bool define_concat(struct build *b)
     for (uint32_t i = 0; i < count; i++) {
         if (!build_has_input(b, i))
             return build_refuse(b, "an input is absent");
+        if (build_input(b, i)->dtype != result->dtype || build_input(b, i)->rank != result->rank)
+            return build_refuse(b, "input %u has another type or rank than the result", (unsigned)i);
         starts[i] = size(b, start);
         start = dim_add(b->dims, start, build_input(b, i)->dims[axis]);
     }

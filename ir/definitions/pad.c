@@ -59,7 +59,7 @@ bool define_pad(struct build *b)
     }
     expr fill = number(b, from->dtype, 0);
     if (is_constant && build_has_input(b, 1))
-        fill = load_stored_scalar(b, 1);
+        fill = convert(b, from->dtype, load_stored_scalar(b, 1));
     store_output(b, nest, 0, NULL, inside ? load_stored(b, 0, indices) : load_stored_or(b, 0, indices, fill));
     return true;
 }

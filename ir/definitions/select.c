@@ -25,10 +25,13 @@ bool define_clip(struct build *b)
     expr axes[MAX_RANK];
     nest_axes(b, nest, nest->rank, axes);
     expr y = load_input(b, 0, axes);
+    const enum dtype dtype = expr_at(b->pool, y)->dtype;
+    if (dtype == DTYPE_BOOL)
+        return build_refuse(b, "not implemented for elements of type bool");
     if (build_has_input(b, 1))
-        y = maximum(b, y, load_scalar(b, 1));
+        y = maximum(b, y, convert(b, dtype, load_scalar(b, 1)));
     if (build_has_input(b, 2))
-        y = minimum(b, y, load_scalar(b, 2));
+        y = minimum(b, y, convert(b, dtype, load_scalar(b, 2)));
     store_output(b, nest, 0, NULL, y);
     return true;
 }
@@ -36,6 +39,8 @@ bool define_clip(struct build *b)
 bool define_where(struct build *b)
 {
     const struct tensor_type *result = build_output(b, 0);
+    if (build_input(b, 0)->dtype != DTYPE_BOOL || build_input(b, 1)->dtype != build_input(b, 2)->dtype)
+        return build_refuse(b, "the condition must be bool and both branches of one type");
     struct nest *nest = nest_over(b, result);
     expr axes[MAX_RANK], indices[MAX_RANK], operands[3];
     nest_axes(b, nest, nest->rank, axes);
@@ -55,7 +60,7 @@ bool define_trilu(struct build *b)
     struct nest *nest = nest_over(b, build_output(b, 0));
     expr axes[MAX_RANK];
     nest_axes(b, nest, nest->rank, axes);
-    expr k = build_has_input(b, 1) ? load_scalar(b, 1) : position(b, 0);
+    expr k = build_has_input(b, 1) ? convert(b, DTYPE_I64, load_scalar(b, 1)) : position(b, 0);
     expr row = axes[nest->rank - 2], column = axes[nest->rank - 1];
     /* Compared so that no k overflows: j - i is small, k is any number. */
     expr diagonal = sub(b, column, row);

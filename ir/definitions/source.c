@@ -27,6 +27,8 @@ bool define_range(struct build *b)
     struct nest *nest = nest_over(b, build_output(b, 0));
     const enum dtype dtype = compute_dtype(build_output(b, 0)->dtype);
     expr steps = convert(b, dtype, nest_axis(b->d, nest, 0));
-    store_output(b, nest, 0, NULL, add(b, load_scalar(b, 0), mul(b, steps, load_scalar(b, 2))));
+    store_output(
+        b, nest, 0, NULL,
+        add(b, convert(b, dtype, load_scalar(b, 0)), mul(b, steps, convert(b, dtype, load_scalar(b, 2)))));
     return true;
 }
