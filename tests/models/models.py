@@ -182,7 +182,7 @@ def main():
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--targets", default="cpu")
     parser.add_argument("names", nargs="*")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     options.work = options.work.resolve()
     models = json.loads((HERE / "models.json").read_text())
     failed = 0
