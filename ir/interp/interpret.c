@@ -10,6 +10,8 @@
 
 #include <string.h>
 
+enum { LONG_BLOCK = 64 }; /* parallel points that are worth a block of their own */
+
 struct interpretation {
     struct arena arena;
     struct recovery recovery;
@@ -242,6 +244,16 @@ static bool run_block(struct nest_plan *plan, int64_t start, uint32_t count)
     return true;
 }
 
+/* The last parallel axis gives longer runs than the last reduced one: a convolution's row against its
+ * kernel's. */
+static bool longer_runs(const struct nest_plan *plan)
+{
+    const struct nest *nest = plan->nest;
+    const int64_t parallel = nest->rank ? plan->extents[nest->rank - 1] : 1;
+    const int64_t reduced = nest->reduce_rank ? plan->extents[nest->rank + nest->reduce_rank - 1] : 1;
+    return parallel > reduced;
+}
+
 static enum interp_status run_nest(struct interpretation *run, const struct nest *nest)
 {
     struct nest_plan plan = {.run = run, .nest = nest, .parallel_count = 1, .reduce_count = 1};
@@ -254,7 +266,7 @@ static enum interp_status run_nest(struct interpretation *run, const struct nest
     if (!plan.parallel_count)
         return INTERP_DONE;
     const int64_t block = plan.parallel_count < BLOCK_POINTS ? plan.parallel_count : BLOCK_POINTS;
-    plan.blocks_of_parallel = block >= plan.reduce_count;
+    plan.blocks_of_parallel = block >= plan.reduce_count || (block >= LONG_BLOCK && longer_runs(&plan));
     if (nest->reduction_count)
         compile_body(&plan);
     compile_stores(&plan);
