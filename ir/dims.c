@@ -603,30 +603,47 @@ static bool holds_symbol(const struct dims *dims, dim d, int64_t symbol)
     return false;
 }
 
-static dim same_name(void *user, struct dims *dims, dim d)
+enum { MAX_NAMED = 32 };
+
+struct named_symbols {
+    int64_t indices[MAX_NAMED];
+    uint32_t count;
+};
+
+static void collect_named(const struct dims *dims, dim d, struct named_symbols *out)
 {
-    (void)user;
-    const int64_t index = dims->nodes.items[d].value;
-    const char *name = dims->symbols.items[index].name;
-    for (int64_t i = 0; name && i < index; i++) {
-        const struct symbol *other = &dims->symbols.items[i];
-        if (other->name && strcmp(other->name, name) == 0)
-            return dim_current(dims, dims_intern(dims, &(struct dim_node){.op = DIM_SYMBOL, .value = i}));
-    }
-    return d;
+    const struct dim_node *node = &dims->nodes.items[d];
+    for (uint32_t i = 0; i < node->count; i++)
+        collect_named(dims, node->arguments[i], out);
+    if (node->op != DIM_SYMBOL || !dims->symbols.items[node->value].name || out->count == MAX_NAMED)
+        return;
+    for (uint32_t i = 0; i < out->count; i++)
+        if (out->indices[i] == node->value)
+            return;
+    out->indices[out->count++] = node->value;
 }
 
-bool dim_equal_by_names(struct dims *dims, dim a, dim b)
+void dim_merge_names(struct dims *dims, dim a, dim b, const struct location *location)
 {
+    struct named_symbols symbols = {.count = 0};
     a = dim_current(dims, a);
     b = dim_current(dims, b);
-    if (a == DIM_NONE || b == DIM_NONE)
-        return false;
-    const dim x = rebuild(dims, a, same_name, NULL);
-    return x != DIM_NONE && x == rebuild(dims, b, same_name, NULL);
+    if (a == b || a == DIM_NONE || b == DIM_NONE)
+        return;
+    collect_named(dims, a, &symbols);
+    collect_named(dims, b, &symbols);
+    for (uint32_t i = 0; i < symbols.count; i++)
+        for (uint32_t k = 0; k < i; k++) {
+            const int64_t x = symbols.indices[k], y = symbols.indices[i];
+            if (strcmp(dims->symbols.items[x].name, dims->symbols.items[y].name) ==
+                0) /* what cannot be stays apart */
+                (void)dim_merge(dims, dims_intern(dims, &(struct dim_node){.op = DIM_SYMBOL, .value = x}),
+                                dims_intern(dims, &(struct dim_node){.op = DIM_SYMBOL, .value = y}),
+                                location);
+        }
 }
 
-static void record_guard(struct dims *dims, dim left, dim right, const struct location *location)
+void dims_guard(struct dims *dims, dim left, dim right, const struct location *location)
 {
     for (uint32_t i = 0; i < dims->guards.count; i++)
         if (dims->guards.items[i].left == left && dims->guards.items[i].right == right)
@@ -639,8 +656,8 @@ static void record_guard(struct dims *dims, dim left, dim right, const struct lo
 static void reduce_equation(struct dims *dims, struct polynomial *p, dim *left, dim *right)
 {
     const struct polynomial before = *p;
-    if ((p->count == 1 && p->constant == 0) || !polynomial_cancel(dims, p, NULL))
-        return;
+    if (p->count > 1 || p->constant != 0)
+        (void)polynomial_cancel(dims, p, NULL);
     struct polynomial positive = {.count = 0}, negative = {.count = 0};
     positive.constant = p->constant > 0 ? p->constant : 0;
     negative.constant = p->constant < 0 ? p->constant : 0;
@@ -717,6 +734,31 @@ void dims_replace(struct dims *dims, uint32_t symbol, dim replacement)
         dims->symbols.items[i].replacement = dim_current(dims, dims->symbols.items[i].replacement);
 }
 
+/* p == 0 says min(x, y) == x (or the like), which is x <= y: an assumption on ranges. False: it says
+ * something else. */
+static bool settle_extreme(struct dims *dims, const struct polynomial *p, const struct location *location,
+                           bool *possible)
+{
+    for (uint32_t i = 0; i < p->count; i++) {
+        const struct term term = p->terms[i];
+        const struct dim_node atom = dims->nodes.items[term.monomial];
+        if ((atom.op != DIM_MIN && atom.op != DIM_MAX) || (term.coefficient != 1 && term.coefficient != -1))
+            continue;
+        struct polynomial rest = *p, self = {.count = 1, .terms = {{term.monomial, 1}}};
+        if (!polynomial_add(dims, &rest, -term.coefficient, &self) ||
+            (term.coefficient == 1 && !negate(dims, &rest)))
+            continue;
+        const dim value = polynomial_make(dims, &rest);
+        if (value != atom.arguments[0] && value != atom.arguments[1])
+            continue;
+        const dim other = value == atom.arguments[0] ? atom.arguments[1] : atom.arguments[0];
+        const dim gap = atom.op == DIM_MIN ? plain_sub(dims, other, value) : plain_sub(dims, value, other);
+        *possible = dim_assume_at_least(dims, gap, 0, location);
+        return true;
+    }
+    return false;
+}
+
 bool dim_merge(struct dims *dims, dim a, dim b, const struct location *location)
 {
     struct polynomial p, q;
@@ -728,7 +770,7 @@ bool dim_merge(struct dims *dims, dim a, dim b, const struct location *location)
     if (a == b)
         return true;
     if (!polynomial_add(dims, &p, -1, &q)) {
-        record_guard(dims, a, b, location);
+        dims_guard(dims, a, b, location);
         return true;
     }
     if (never_zero(dims, &p))
@@ -736,6 +778,9 @@ bool dim_merge(struct dims *dims, dim a, dim b, const struct location *location)
     reduce_equation(dims, &p, &a, &b);
     if (p.count == 0 || never_zero(dims, &p))
         return p.count == 0 && p.constant == 0;
+    bool possible;
+    if (settle_extreme(dims, &p, location, &possible))
+        return possible;
     const dim value = solve(dims, &p, &symbol);
     if (value != DIM_NONE) {
         const struct symbol replaced = dims->symbols.items[symbol];
@@ -743,10 +788,10 @@ bool dim_merge(struct dims *dims, dim a, dim b, const struct location *location)
         if (range->high < replaced.low || range->low > replaced.high)
             return false;
         narrow_symbol(dims, &replaced, value);
-        record_guard(dims, a, b, location);
+        dims_guard(dims, a, b, location);
         dims_replace(dims, (uint32_t)symbol, value);
         return true;
     }
-    record_guard(dims, a, b, location);
+    dims_guard(dims, a, b, location);
     return true;
 }

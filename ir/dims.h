@@ -97,14 +97,14 @@ bool dim_divisible(const struct dims *dims, dim a, int64_t divisor);
  * Returns false when the two can never be equal (no overlap of ranges, unequal constants): the caller reports
  * it. */
 bool dim_merge(struct dims *dims, dim a, dim b, const struct location *location);
-/* Assumes that d >= bound: raises the least value of the symbol that d hangs on, which prepare checks with the symbols'
+/* Assumes that d >= bound: narrows the range of the symbol that d hangs on, which prepare checks with the symbols'
  * ranges, or records a guard where that cannot say it. False: it can never be. */
 bool dim_assume_at_least(struct dims *dims, dim d, int64_t bound, const struct location *location);
 /* Every input axis that d hangs on has one element at least from now on, which prepare checks with the
  * symbols' ranges. False: that was known. */
 bool dim_assume_not_empty(struct dims *dims, dim d);
-/* a and b are equal once symbols of the same name are. */
-bool dim_equal_by_names(struct dims *dims, dim a, dim b);
+/* a and b meet where an operator needs or hopes them to be equal: symbols of theirs that have the same name merge. */
+void dim_merge_names(struct dims *dims, dim a, dim b, const struct location *location);
 /* The dim with all merges applied. */
 dim dim_current(struct dims *dims, dim d);
 

@@ -1,6 +1,6 @@
 /* Questions about dims that need no new dims: divisibility, values; and what may be assumed of symbols'
  * ranges. */
-#include "ir/dims.h"
+#include "ir/dims_polynomial.h"
 
 #include "ir/support/checked.h"
 
@@ -114,12 +114,13 @@ int64_t dim_hint(const struct dims *dims, dim d)
 /* ---- assumptions
  * ------------------------------------------------------------------------------------------------- */
 
-static void raise_low(struct dims *dims, dim d, int64_t low)
+static void set_range(struct dims *dims, dim d, int64_t low, int64_t high)
 {
     struct dim_node *node = &dims->nodes.items[d];
     struct symbol *symbol = &dims->symbols.items[node->value];
     node->low = symbol->low = low;
-    symbol->hint = symbol->hint < low ? low : symbol->hint;
+    node->high = symbol->high = high;
+    symbol->hint = symbol->hint < low ? low : symbol->hint > high ? high : symbol->hint;
     dims->merges++;
 }
 
@@ -131,7 +132,7 @@ static bool assume_not_empty(struct dims *dims, dim d)
         const struct symbol *symbol = &dims->symbols.items[node->value];
         if (symbol->source != SYMBOL_INPUT_AXIS || symbol->low != 0 || symbol->high == 0)
             return false;
-        raise_low(dims, d, 1);
+        set_range(dims, d, 1, symbol->high);
         return true;
     }
     for (uint32_t i = 0; i < node->count; i++)
@@ -145,28 +146,47 @@ bool dim_assume_not_empty(struct dims *dims, dim d)
     return d != DIM_NONE && assume_not_empty(dims, d);
 }
 
-/* d never falls when its symbols rise; *symbol is the one that it hangs on. False: it may fall, or hangs on
- * several. */
-static bool rises_with(const struct dims *dims, dim d, dim *symbol)
+/* Direction in which d moves when its symbols rise: 1 never falls, -1 never rises, 0 neither is certain.
+ * *symbol is the one that it hangs on; two of them: 0. Constants are 1. */
+static int direction(const struct dims *dims, dim d, dim *symbol)
 {
     const struct dim_node *node = &dims->nodes.items[d];
+    int common = 0;
     if (node->op == DIM_SYMBOL) {
         if (*symbol != DIM_NONE && *symbol != d)
-            return false;
+            return 0;
         *symbol = d;
-        return true;
+        return 1;
     }
+    if (node->op == DIM_CONSTANT)
+        return 1;
     for (uint32_t i = 0; i < node->count; i++) {
+        const struct dim_node *argument = &dims->nodes.items[node->arguments[i]];
+        if (argument->op == DIM_CONSTANT) {
+            if (node->op == DIM_FLOOR_DIV && i == 0)
+                return 0;
+            continue;
+        }
+        int way = direction(dims, node->arguments[i], symbol);
         if (node->op == DIM_SUM && node->coefficients[i] < 0)
-            return false;
-        if (node->op == DIM_PRODUCT && dims->nodes.items[node->arguments[i]].low < 0)
-            return false;
-        if (node->op == DIM_FLOOR_DIV && i == 1 && dims->nodes.items[node->arguments[1]].op != DIM_CONSTANT)
-            return false;
-        if (!rises_with(dims, node->arguments[i], symbol))
-            return false;
+            way = -way;
+        if ((node->op == DIM_PRODUCT && argument->low < 0) || (node->op == DIM_FLOOR_DIV && i == 1))
+            return 0;
+        if (way == 0 || (common != 0 && way != common))
+            return 0;
+        common = way;
     }
-    return true;
+    return common;
+}
+
+/* The value of d with its symbol at the given value reaches the bound. Where d overflows, it is beyond it on
+ * the side to which it moves. */
+static bool reaches(const struct dims *dims, dim d, dim symbol, int64_t at, int64_t *values, int way,
+                    int64_t bound)
+{
+    int64_t value;
+    values[dims->nodes.items[symbol].value] = at;
+    return evaluate(dims, d, values, &value) ? value >= bound : way > 0;
 }
 
 bool dim_assume_at_least(struct dims *dims, dim d, int64_t bound, const struct location *location)
@@ -177,24 +197,26 @@ bool dim_assume_at_least(struct dims *dims, dim d, int64_t bound, const struct l
         return d != DIM_NONE;
     if (dims->nodes.items[d].high < bound)
         return false;
-    if (!rises_with(dims, d, &symbol) || symbol == DIM_NONE) {
+    const int way = direction(dims, d, &symbol);
+    if (way == 0 || symbol == DIM_NONE) {
         const dim least = dim_constant(dims, bound);
-        return dim_merge(dims, dim_min(dims, d, least), least, location);
+        dims_guard(dims, dim_min(dims, d, least), least, location);
+        return true;
     }
-    /* The least value of the symbol that is enough. Where d overflows it is large enough. */
+    /* The first value of the symbol that is enough, or the last one. */
     const struct symbol range = dims->symbols.items[dims->nodes.items[symbol].value];
     int64_t *values = arena_new_array(dims->arena, int64_t, dims->symbols.count);
     int64_t low = range.low, high = range.high;
     while (low < high) {
-        const int64_t middle = low + (high - low) / 2;
-        int64_t value;
-        values[dims->nodes.items[symbol].value] = middle;
-        if (!evaluate(dims, d, values, &value) || value >= bound)
-            high = middle;
+        const int64_t middle = low + (high - low) / 2 + (way < 0);
+        const bool enough = reaches(dims, d, symbol, middle, values, way, bound);
+        if (way > 0)
+            *(enough ? &high : &low) = enough ? middle : middle + 1;
         else
-            low = middle + 1;
+            *(enough ? &low : &high) = enough ? middle : middle - 1;
     }
-    if (low > range.low)
-        raise_low(dims, symbol, low);
+    if (!reaches(dims, d, symbol, low, values, way, bound))
+        return false;
+    set_range(dims, symbol, way > 0 ? low : range.low, way > 0 ? range.high : low);
     return true;
 }

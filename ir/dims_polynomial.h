@@ -26,6 +26,8 @@ dim dims_intern(struct dims *dims, const struct dim_node *node);
 dim dims_atom(struct dims *dims, enum dim_op op, dim a, dim b);
 /* After a merge: the symbol is `replacement` from now on. */
 void dims_replace(struct dims *dims, uint32_t symbol, dim replacement);
+/* Records that left == right was assumed, once. */
+void dims_guard(struct dims *dims, dim left, dim right, const struct location *location);
 /* Total structural order of dims; 0 exactly when they are the same. */
 int dims_compare(const struct dims *dims, dim a, dim b);
 

@@ -153,10 +153,23 @@ bool infer_axes(struct infer *infer, node_id node, uint32_t input, int rank, uin
 
 bool infer_equal(struct infer *infer, node_id node, dim a, dim b, const char *what)
 {
+    dim_merge_names(&infer->graph->dims, a, b, graph_node(infer->graph, node)->location);
     if (dim_merge(&infer->graph->dims, a, b, graph_node(infer->graph, node)->location))
         return true;
     return infer_fail(infer, node, DIAG_wrong_shape, "%s: %s and %s must be equal", what,
                       infer_dim_text(infer, a), infer_dim_text(infer, b));
+}
+
+/* cut == min(whole, limit) for a limit of 2 or more: where the lesser is 1 both are, so they meet only as
+ * equals. */
+static bool is_cut(struct dims *dims, dim cut, dim whole)
+{
+    const struct dim_node node = dims->nodes.items[cut];
+    if (node.op != DIM_MIN || (node.arguments[0] != whole && node.arguments[1] != whole))
+        return false;
+    int64_t low, high;
+    dim_range(dims, node.arguments[node.arguments[0] == whole], &low, &high);
+    return low >= 2;
 }
 
 /* Which dim two that meet in a broadcast have; DIM_NONE: they cannot meet. The cases where the sizes decide
@@ -171,9 +184,14 @@ static dim broadcast_dim(struct infer *infer, node_id node, dim a, dim b)
         return a;
     if (dim_equals_constant(dims, a, 1))
         return b;
+    dim_merge_names(dims, a, b, location);
+    a = dim_current(dims, a);
+    b = dim_current(dims, b);
+    if (a == b)
+        return a;
     const dim one = dim_constant(dims, 1);
     const bool a_can_be_1 = dim_equal(dims, a, one) != 0, b_can_be_1 = dim_equal(dims, b, one) != 0;
-    if ((!a_can_be_1 && !b_can_be_1) || dim_equal_by_names(dims, a, b))
+    if ((!a_can_be_1 && !b_can_be_1) || is_cut(dims, a, b) || is_cut(dims, b, a))
         return dim_merge(dims, a, b, location) ? dim_current(dims, a) : DIM_NONE;
     if (dim_equal(dims, a, b) == 0 && !(a_can_be_1 && b_can_be_1)) {
         const dim single = a_can_be_1 ? a : b; /* the only way to agree */

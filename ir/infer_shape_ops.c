@@ -38,7 +38,14 @@ static dim remaining_dim(struct infer *infer, node_id node, dim all, dim others)
         return DIM_NONE;
     }
     dim quotient = dim_floor_div(dims, all, others);
-    if (quotient == DIM_NONE) /* the others can be 0 */
+    if (quotient == DIM_NONE || dim_mul(dims, quotient, others) != dim_current(dims, all)) {
+        dim_merge_names(dims, all, others, graph_node(infer->graph, node)->location);
+        quotient = dim_floor_div(dims, all, others);
+    }
+    if (quotient == DIM_NONE &&
+        dim_assume_not_empty(dims, others)) /* -1 beside a dim of 0 stands for nothing */
+        quotient = dim_floor_div(dims, all, others);
+    if (quotient == DIM_NONE)
         quotient = dim_floor_div(dims, all, dim_max(dims, others, dim_constant(dims, 1)));
     if (quotient == DIM_NONE) {
         infer_fail(infer, node, DIAG_unknown_shape, "-1 stands for %s / %s, which is no size",

@@ -204,9 +204,35 @@ static void test_names(void **state)
     const dim a = dim_symbol(&dims, &(struct symbol){.name = "batch", .high = 9});
     const dim b = dim_symbol(&dims, &(struct symbol){.name = "batch", .high = 9});
     const dim c = dim_symbol(&dims, &(struct symbol){.name = "length", .high = 9});
-    assert_true(dim_equal_by_names(&dims, dim_mul(&dims, a, constant(4)), dim_mul(&dims, b, constant(4))));
-    assert_false(dim_equal_by_names(&dims, a, c));
-    assert_int_not_equal(a, b);
+    dim_merge_names(&dims, a, c, NULL);
+    assert_int_equal(dims.guards.count, 0);
+    dim_merge_names(&dims, dim_mul(&dims, a, c), dim_mul(&dims, b, constant(4)), NULL);
+    assert_int_equal(dims.guards.count, 1);
+    assert_int_equal(dim_current(&dims, b), a);
+    assert_int_equal(dim_current(&dims, c), c);
+}
+
+static void test_assumptions(void **state)
+{
+    (void)state;
+    const dim a = size(), b = size(), c = size(), d = size();
+    int64_t low, high;
+    assert_true(dim_assume_at_least(&dims, parse("s0 / 5 - 1"), 0, NULL));
+    dim_range(&dims, a, &low, &high);
+    assert_int_equal(low, 5);
+    assert_true(dim_merge(&dims, parse("min(s1, 512)"), b, NULL)); /* says s1 <= 512 */
+    dim_range(&dims, b, &low, &high);
+    assert_int_equal(high, 512);
+    assert_int_equal(parse("min(s1, 512)"), b);
+    assert_true(dim_merge(&dims, parse("s2 - min(s2, 1) + 1"), c, NULL)); /* says s2 >= 1 */
+    dim_range(&dims, c, &low, &high);
+    assert_int_equal(low, 1);
+    assert_int_equal(dims.guards.count, 0);
+    assert_false(dim_assume_at_least(&dims, b, 513, NULL));
+    assert_true(dim_assume_at_least(&dims, parse("s2 - s3"), 0, NULL)); /* no range can say it */
+    assert_int_equal(dims.guards.count, 1);
+    assert_true(dim_assume_not_empty(&dims, d));
+    assert_false(dim_assume_not_empty(&dims, d));
 }
 
 static void test_limits(void **state)
@@ -308,9 +334,16 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(test_canonical_form),     TEST(test_exact_division), TEST(test_floor_division),
-        TEST(test_extremes),           TEST(test_ranges),         TEST(test_merges),
-        TEST(test_merge_products),     TEST(test_names),          TEST(test_limits),
+        TEST(test_canonical_form),
+        TEST(test_exact_division),
+        TEST(test_floor_division),
+        TEST(test_extremes),
+        TEST(test_ranges),
+        TEST(test_merges),
+        TEST(test_merge_products),
+        TEST(test_names),
+        TEST(test_assumptions),
+        TEST(test_limits),
         TEST(test_random_expressions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
