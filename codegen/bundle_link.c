@@ -202,10 +202,13 @@ static bool read_image(struct bundle_writer *writer)
 {
     const char *path = arena_printf(writer->arena, "%s/image", writer->folder);
     char *data;
-    size_t offset, length;
-    if (!file_read_all(writer->arena, path, MAX_IMAGE_BYTES, &data, &writer->image_bytes))
+    size_t bytes, offset, length;
+    if (!file_read_all(writer->arena, path, MAX_IMAGE_BYTES, &data, &bytes))
         return unwritable(writer, "the linked image");
-    writer->image = (unsigned char *)data;
+    /* Zeros up to the page where weights may begin are part of the image, so that its hash covers them. */
+    writer->image_bytes = (bytes + BUNDLE_PAGE - 1) / BUNDLE_PAGE * BUNDLE_PAGE;
+    writer->image = arena_alloc(writer->arena, writer->image_bytes);
+    memcpy(writer->image, data, bytes);
     if (!elf_find_section(writer->image, writer->image_bytes, BUNDLE_SECTION, &offset, &length) ||
         length != writer->blob.length || offset % 8 != 0) {
         diag_error(writer->diagnostics, DIAG_tool_failed, NULL,

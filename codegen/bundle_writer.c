@@ -25,8 +25,8 @@ static bool write_image(struct bundle_writer *writer)
         return fail_output(writer, writer->path);
     if (sidecar && !output_open(&writer->sidecar, writer->arena, sidecar, false))
         return fail_output(writer, sidecar);
-    uint64_t behind = (writer->image_bytes + BUNDLE_PAGE - 1) / BUNDLE_PAGE * BUNDLE_PAGE;
-    if (!bundle_write_weights(writer, sidecar ? &writer->sidecar : &writer->output, sidecar ? 0 : behind))
+    if (!bundle_write_weights(writer, sidecar ? &writer->sidecar : &writer->output,
+                              sidecar ? 0 : writer->image_bytes))
         return false;
     memset(header->image_hash, 0, sizeof header->image_hash);
     unsigned char digest[32];

@@ -3,7 +3,7 @@
  * once when the bundle is opened (runtime/tables.c) and trusted from then on.
  *
  * Layout of the file:
- *     [0, image_bytes)                  the linked ELF image; .gpucc and the code are in it
+ *     [0, image_bytes)                  the linked ELF image and zeros up to a page; .gpucc and code are in it
  *     [weights_offset, + weights_bytes) constants, each 256-byte aligned; not mapped by the dynamic loader
  *     [leaves_offset, + 32 leaf_count)  sha256 of each 4 MiB leaf of the weights
  * In a bundle with a sidecar the last two stand in that file, weights at offset 0. weights_root is the sha256

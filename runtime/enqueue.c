@@ -247,12 +247,14 @@ gpucc_status bind_tensors(struct runtime_context *context, const gpucc_tensor *i
 {
     const struct bundle_tables *tables = &context->model->tables;
     gpucc_status status = check_tensors(context, inputs, outputs, alignment, error);
+    if (status != GPUCC_OK)
+        return status;
     bool same = context->values_valid;
     for (uint32_t i = 0; i < tables->symbol_count && same; i++)
         same = tables->symbols[i].source == BUNDLE_INPUT_AXIS &&
                context->symbol_values[i] ==
                    tensor_at(inputs, tables->symbols[i].input)->dims[tables->symbols[i].axis];
-    if (status == GPUCC_OK && !same) {
+    if (!same) {
         context->values_valid = false;
         status = bind_symbols(context, inputs, context->ordinal == GPUCC_CPU, context->symbol_values, error);
         if (status == GPUCC_OK)

@@ -45,7 +45,8 @@ gpucc_status plan_memory_place(const struct bundle_tables *tables, const struct 
     if (status == GPUCC_OK && !arena_plan(items, count, BUNDLE_ALIGNMENT, order, arena_bytes))
         status = runtime_fail(error, GPUCC_OUT_OF_RANGE, "the arena's size does not fit 64 bits");
     for (uint32_t i = 0; i < count && status == GPUCC_OK; i++)
-        offsets[i] = items[buffers[i].shares == BUNDLE_NONE ? i : buffers[i].shares].offset;
+        if (buffers[i].kind == BUNDLE_ARENA)
+            offsets[i] = items[buffers[i].shares == BUNDLE_NONE ? i : buffers[i].shares].offset;
     free(items);
     free(order);
     return status;
