@@ -695,7 +695,7 @@ static dim solve(struct dims *dims, const struct polynomial *p, int64_t *symbol)
         if (value == DIM_NONE)
             continue;
         const struct dim_node *range = &dims->nodes.items[value];
-        const bool fits = range->low >= node.low && range->high <= node.high;
+        const bool fits = range->op == DIM_SYMBOL || (range->low >= node.low && range->high <= node.high);
         if (best == DIM_NONE || (fits && !best_fits) || (fits == best_fits && node.value > *symbol)) {
             best = value;
             best_fits = fits;
