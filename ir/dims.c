@@ -242,6 +242,12 @@ static uint32_t find_nested_division(const struct dims *dims, const struct polyn
     return found;
 }
 
+/* The remainder in [0, c), c > 0. */
+static int64_t floor_mod_i64(int64_t a, int64_t c)
+{
+    return a % c < 0 ? a % c + c : a % c;
+}
+
 /* floor(a / c) for a constant c > 1:
  *   floor((c*q + r) / c) = q + floor(r / c), every number of r in [0, c);
  *   floor((g*x + k) / (g*c)) = floor((x + floor(k/g)) / c);
@@ -249,10 +255,10 @@ static uint32_t find_nested_division(const struct dims *dims, const struct polyn
 static dim divide_by_constant(struct dims *dims, const struct polynomial *a, int64_t c)
 {
     struct polynomial quotient = {.constant = floor_div_i64(a->constant, c)};
-    struct polynomial rest = {.constant = a->constant - quotient.constant * c};
+    struct polynomial rest = {.constant = floor_mod_i64(a->constant, c)};
     for (uint32_t i = 0; i < a->count; i++) {
         const struct term term = a->terms[i];
-        const int64_t factor = floor_div_i64(term.coefficient, c), left = term.coefficient - factor * c;
+        const int64_t factor = floor_div_i64(term.coefficient, c), left = floor_mod_i64(term.coefficient, c);
         if (factor)
             quotient.terms[quotient.count++] = (struct term){term.monomial, factor};
         if (left)
@@ -645,7 +651,9 @@ void dim_merge_names(struct dims *dims, dim a, dim b, const struct location *loc
 
 void dims_guard(struct dims *dims, dim left, dim right, const struct location *location)
 {
-    for (uint32_t i = 0; i < dims->guards.count; i++)
+    enum { LOOK_BACK = 256 }; /* repeats are harmless; a bounded look keeps this linear */
+    const uint32_t first = dims->guards.count > LOOK_BACK ? dims->guards.count - LOOK_BACK : 0;
+    for (uint32_t i = first; i < dims->guards.count; i++)
         if (dims->guards.items[i].left == left && dims->guards.items[i].right == right)
             return;
     vec_push(dims->arena, &dims->guards, ((struct guard){left, right, location}));

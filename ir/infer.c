@@ -294,7 +294,10 @@ static bool refresh_dims(struct dims *dims, dim *list, uint32_t count)
 bool infer_refresh_value(struct graph *graph, value_id id)
 {
     struct value *value = graph_value(graph, id);
-    if (value->contents && graph->dims.merges) {
+    bool stale = false;
+    for (uint32_t i = 0; value->contents && i < value->content_count && !stale; i++)
+        stale = dim_current(&graph->dims, value->contents[i]) != value->contents[i];
+    if (stale) { /* the list may be shared */
         dim *copy = arena_copy(graph->arena, value->contents, value->content_count * sizeof *copy);
         (void)refresh_dims(&graph->dims, copy, value->content_count);
         value->contents = copy;
@@ -395,6 +398,7 @@ static void refresh_graph(struct infer *infer)
 
 bool infer_graph(struct graph *graph, struct diagnostics *diagnostics)
 {
+    enum { ENOUGH = 100 }; /* as many problems as are reported */
     struct infer infer = {.graph = graph, .diagnostics = diagnostics, .appends = true};
     struct region *body = &graph->regions.items[GRAPH_BODY];
     VEC(node_id) order = {0};
@@ -402,7 +406,7 @@ bool infer_graph(struct graph *graph, struct diagnostics *diagnostics)
     for (uint32_t i = 0; i < count; i++) {
         const node_id node = body->nodes.items[i];
         const uint32_t before = body->nodes.count;
-        if (!graph_node(graph, node)->removed)
+        if (!graph_node(graph, node)->removed && infer.failures < ENOUGH)
             (void)infer_node(&infer, node);
         for (uint32_t k = before; k < body->nodes.count; k++)
             vec_push(graph->arena, &order, body->nodes.items[k]);

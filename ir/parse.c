@@ -326,6 +326,7 @@ static bool need_attribute(struct parser *p, const char *name, struct attribute 
 
 static bool parse_symbol(struct parser *p)
 {
+    const int64_t most = INT64_MAX >> 2;
     struct symbol symbol = {.name = NULL};
     char word[MAX_WORD];
     if (!take_word(p, word) || word[0] != 's' ||
@@ -343,7 +344,7 @@ static bool parse_symbol(struct parser *p)
     symbol.hint = symbol.low;
     if (take(p, ",") && (!need(p, "hint") || !need_int(p, &symbol.hint)))
         return false;
-    if (symbol.low > symbol.high)
+    if (symbol.low > symbol.high || symbol.low < -most || symbol.high > most)
         return fail(p, "a range");
     dim_symbol(&p->graph->dims, &symbol);
     return true;
