@@ -105,6 +105,8 @@ bool dim_assume_at_least(struct dims *dims, dim d, int64_t bound, const struct l
 bool dim_assume_not_empty(struct dims *dims, dim d);
 /* a and b meet where an operator needs or hopes them to be equal: symbols of theirs that have the same name merge. */
 void dim_merge_names(struct dims *dims, dim a, dim b, const struct location *location);
+/* Symbols whose range is one value (--dim batch=8) become constants, under a guard. */
+void dims_fix_symbols(struct dims *dims);
 /* The dim with all merges applied. */
 dim dim_current(struct dims *dims, dim d);
 

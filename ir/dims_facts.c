@@ -114,6 +114,19 @@ int64_t dim_hint(const struct dims *dims, dim d)
 /* ---- assumptions
  * ------------------------------------------------------------------------------------------------- */
 
+void dims_fix_symbols(struct dims *dims)
+{
+    for (uint32_t i = 0; i < dims->symbols.count; i++) {
+        const struct symbol *symbol = &dims->symbols.items[i];
+        if (symbol->low != symbol->high || symbol->replacement != DIM_NONE)
+            continue;
+        const dim self = dims_intern(dims, &(struct dim_node){.op = DIM_SYMBOL, .value = i});
+        const dim value = dim_constant(dims, symbol->low);
+        dims_guard(dims, self, value, NULL);
+        dims_replace(dims, i, value);
+    }
+}
+
 static void set_range(struct dims *dims, dim d, int64_t low, int64_t high)
 {
     struct dim_node *node = &dims->nodes.items[d];
@@ -122,6 +135,8 @@ static void set_range(struct dims *dims, dim d, int64_t low, int64_t high)
     node->high = symbol->high = high;
     symbol->hint = symbol->hint < low ? low : symbol->hint > high ? high : symbol->hint;
     dims->merges++;
+    if (low == high)
+        dims_fix_symbols(dims);
 }
 
 static bool assume_not_empty(struct dims *dims, dim d)

@@ -151,7 +151,11 @@ dim polynomial_make(struct dims *dims, const struct polynomial *p)
     for (uint32_t i = 0; i < p->count; i++) {
         arguments[i] = p->terms[i].monomial;
         coefficients[i] = p->terms[i].coefficient;
+        if (coefficients[i] == INT64_MIN) /* has no negative, so no text */
+            return DIM_NONE;
     }
+    if (p->constant == INT64_MIN)
+        return DIM_NONE;
     return dims_intern(dims, &(struct dim_node){.op = DIM_SUM,
                                                 .value = p->constant,
                                                 .count = p->count,

@@ -375,6 +375,7 @@ bool infer_node(struct infer *infer, node_id node)
 static void refresh_graph(struct infer *infer)
 {
     struct graph *graph = infer->graph;
+    dims_fix_symbols(&graph->dims);
     if (graph->dims.merges == 0)
         return;
     for (value_id id = 1; id < graph->values.count; id++)
@@ -402,6 +403,7 @@ bool infer_graph(struct graph *graph, struct diagnostics *diagnostics)
     struct infer infer = {.graph = graph, .diagnostics = diagnostics, .appends = true};
     struct region *body = &graph->regions.items[GRAPH_BODY];
     VEC(node_id) order = {0};
+    dims_fix_symbols(&graph->dims);
     const uint32_t count = body->nodes.count;
     for (uint32_t i = 0; i < count; i++) {
         const node_id node = body->nodes.items[i];

@@ -53,7 +53,7 @@ static bool same_pads(struct infer *infer, node_id node, struct window *window, 
         const int64_t reach = (window->kernel[i] - 1) * window->dilations[i];
         int64_t size, total = reach;
         if (window->strides[i] != 1) {
-            if (!dim_is_constant(&infer->graph->dims, sizes[i], &size))
+            if (!dim_is_constant(&infer->graph->dims, sizes[i], &size) || size < 0 || size > INT64_MAX >> 16)
                 return infer_fail(infer, node, DIAG_unsupported_case,
                                   "auto_pad with a stride needs constant sizes; axis %d has %s", i + 2,
                                   infer_dim_text(infer, sizes[i]));

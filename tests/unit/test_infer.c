@@ -73,6 +73,9 @@ static void test_pointwise(void **state)
         {IN("f32[s0]") I64("k : f32[]", "00000000") "%r = Clip(%x, _, %k)" OUT, ": f32[s0]"},
         {IN("f32[2, 3]") "%r = Softmax(%x) axis=-1" OUT, "axis=1 : f32[2, 3]"},
         {IN("f32[2, 3, 4]") "%r = Trilu(%x) upper=0" OUT, ": f32[2, 3, 4]"},
+        /* a range of one value */
+        {"dim s3 : input 1 axis 0, 8..8\ninput %x : f32[s0]\ninput %y : f32[s3]\n%r = Exp(%y)" OUT,
+         ": f32[8]"},
         /* the same name: equal sizes */
         {"dim s3 \"b\" : input 1 axis 0, 0..50\ninput %x : f32[s0, s1]\ninput %y : f32[s3]\n%r = Add(%x, "
          "%y)" OUT,
