@@ -32,6 +32,14 @@ gpucc_status cuda_enter(const struct cuda_state *state, struct runtime_error *er
                       error);
 }
 
+gpucc_status cuda_enter_for(struct runtime_context *context, struct runtime_error *error)
+{
+    gpucc_status status = cuda_enter(cuda_state_of(context), error);
+    if (status == GPUCC_DEVICE_ERROR)
+        context->broken = status;
+    return status;
+}
+
 void cuda_leave(const struct cuda_state *state)
 {
     cuda_context ignored;
@@ -163,7 +171,7 @@ static void forget(struct runtime_context *context, struct prepared *prepared)
 static gpucc_status enqueue(struct runtime_context *context, void *stream, struct runtime_error *error)
 {
     const struct cuda_state *state = cuda_state_of(context);
-    gpucc_status status = cuda_enter(state, error);
+    gpucc_status status = cuda_enter_for(context, error);
     if (status != GPUCC_OK)
         return status;
     status = cuda_graph_run(context, context->current->device_prepared, stream, error);
@@ -294,7 +302,8 @@ gpucc_status cuda_device_create(struct runtime_context *context, const gpucc_con
     if (status == GPUCC_OK) {
         state->modules = calloc((size_t)context->plan->image_count + 1, sizeof(cuda_module));
         state->functions = calloc((size_t)context->plan->kernel_count + 1, sizeof(cuda_function));
-        status = state->modules && state->functions
+        state->host_outputs = calloc((size_t)context->model->tables.output_count + 1, sizeof(void *));
+        status = state->modules && state->functions && state->host_outputs
                      ? take_context(context, options, error)
                      : runtime_fail(error, GPUCC_OUT_OF_MEMORY, "out of memory");
     }

@@ -32,6 +32,8 @@ static inline struct cuda_state *cuda_state_of(const struct runtime_context *con
 
 /* Makes the context current, and gives the caller's back. */
 gpucc_status cuda_enter(const struct cuda_state *state, struct runtime_error *error);
+/* The same for work that must not go on after a failure: it breaks the context. */
+gpucc_status cuda_enter_for(struct runtime_context *context, struct runtime_error *error);
 void cuda_leave(const struct cuda_state *state);
 /* The status of an operation on the device; remembers errors that break the context. */
 gpucc_status cuda_done(struct runtime_context *context, cuda_result result, const char *action,

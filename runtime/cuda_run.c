@@ -120,7 +120,7 @@ gpucc_status cuda_run(struct runtime_context *context, struct runtime_error *err
             return runtime_fail(error, GPUCC_INVALID_ARGUMENT,
                                 "output %u is larger than input %u, in which it lives", i, alias);
     }
-    gpucc_status status = cuda_enter(state, error);
+    gpucc_status status = cuda_enter_for(context, error);
     if (status != GPUCC_OK)
         return status;
     status = grow(context, total_bytes(context), error);

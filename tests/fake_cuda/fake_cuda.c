@@ -1,0 +1,735 @@
+/* See fake_cuda.h. Objects of all kinds are one struct with a magic word: a wrong kind, a released object or
+ * a stray pointer is seen at once. */
+#include "tests/fake_cuda/fake_cuda.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/cuda_driver.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+/* Prototypes, from the table that the runtime uses. */
+#define CUDA_SYMBOL(field, name, parameters) EXPORT cuda_result name parameters;
+#include "runtime/cuda_symbols.def"
+#undef CUDA_SYMBOL
+EXPORT const struct fake_controls *fake_cuda_controls(void);
+
+enum kind {
+    KIND_CONTEXT = 0x4c0de01,
+    KIND_MODULE,
+    KIND_FUNCTION,
+    KIND_STREAM,
+    KIND_GRAPH,
+    KIND_NODE,
+    KIND_EXECUTABLE
+};
+
+enum { MAX_NODES = 4096, MAX_MEMORY = 4096, MAX_LAUNCHES = 4096, MAX_NAMES = 64, INVALID = 1 };
+
+struct object {
+    uint32_t kind; /* 0 when released */
+    struct object *parent;
+    char name[64];
+    struct object *next;   /* functions of a module */
+    struct object *buried; /* the list of the released */
+    uint32_t count;
+    bool capturing, enabled;
+    /* nodes and what executables hold of them */
+    struct fake_launch launch;
+    struct object *function;
+    struct object **nodes; /* executables: the graph's nodes */
+    struct fake_launch *launches;
+    bool *disabled;
+};
+
+struct memory {
+    void *data;
+    size_t bytes;
+    bool host;
+};
+
+static struct {
+    pthread_mutex_t lock;
+    int devices, capability, version;
+    unsigned alive, until_failure, total;
+    int failure;
+    struct {
+        const char *name;
+        unsigned count;
+    } counts[MAX_NAMES];
+    struct {
+        char kernel[64];
+        unsigned count;
+    } argument_counts[16];
+    struct memory memory[MAX_MEMORY];
+    struct fake_launch launches[MAX_LAUNCHES];
+    unsigned launch_count;
+    struct object *primary, *graves;
+    unsigned primary_references;
+} fake = {.lock = PTHREAD_MUTEX_INITIALIZER, .devices = 1, .capability = 90, .version = 13000};
+
+static _Thread_local struct object *current[16];
+static _Thread_local unsigned current_count;
+
+static void wrong(const char *function, const char *what)
+{
+    fprintf(stderr, "fake_cuda: %s: %s\n", function, what);
+    abort();
+}
+
+/* Counts a call; the result that it must give instead of working. */
+static int enter(const char *name)
+{
+    pthread_mutex_lock(&fake.lock);
+    fake.total++;
+    for (size_t i = 0; i < MAX_NAMES; i++) {
+        if (!fake.counts[i].name)
+            fake.counts[i].name = name;
+        if (strcmp(fake.counts[i].name, name) == 0) {
+            fake.counts[i].count++;
+            break;
+        }
+    }
+    int result = fake.until_failure && --fake.until_failure == 0 ? fake.failure : 0;
+    pthread_mutex_unlock(&fake.lock);
+    return result;
+}
+
+#define ENTER()                                                                                              \
+    do {                                                                                                     \
+        int enter_result = enter(__func__);                                                                  \
+        if (enter_result)                                                                                    \
+            return enter_result;                                                                             \
+    } while (0)
+#define NEEDS_CONTEXT()                                                                                      \
+    do {                                                                                                     \
+        if (!current_count)                                                                                  \
+            wrong(__func__, "no context is current");                                                        \
+    } while (0)
+
+static struct object *make(enum kind kind, struct object *parent)
+{
+    struct object *object = calloc(1, sizeof *object);
+    if (!object)
+        abort();
+    object->kind = kind;
+    object->parent = parent;
+    pthread_mutex_lock(&fake.lock);
+    fake.alive++;
+    pthread_mutex_unlock(&fake.lock);
+    return object;
+}
+
+/* Released objects are kept as marked memory, so that late uses are seen; the process is short-lived. */
+static void unmake(struct object *object)
+{
+    object->kind = 0;
+    free(object->nodes);
+    free(object->launches);
+    free(object->disabled);
+    object->nodes = NULL;
+    object->launches = NULL;
+    object->disabled = NULL;
+    pthread_mutex_lock(&fake.lock);
+    fake.alive--;
+    object->buried = fake.graves;
+    fake.graves = object;
+    pthread_mutex_unlock(&fake.lock);
+}
+
+static struct object *need(const char *function, const void *pointer, enum kind kind)
+{
+    struct object *object = (struct object *)(uintptr_t)pointer;
+    if (!object || object->kind != (uint32_t)kind)
+        wrong(function, "an object is NULL, released or of the wrong kind");
+    return object;
+}
+
+/* [data, data + bytes) lies in one living allocation of the wanted side. */
+static void need_memory(const char *function, uint64_t address, size_t bytes, bool host)
+{
+    pthread_mutex_lock(&fake.lock);
+    bool found = false;
+    for (size_t i = 0; i < MAX_MEMORY && !found; i++) {
+        uint64_t begin = (uintptr_t)fake.memory[i].data;
+        found = begin && fake.memory[i].host == host && address >= begin &&
+                address - begin <= fake.memory[i].bytes && bytes <= fake.memory[i].bytes - (address - begin);
+    }
+    pthread_mutex_unlock(&fake.lock);
+    if (!found)
+        wrong(function, host ? "host memory is not pinned, released or too small" : "no such device memory");
+}
+
+static void *take_memory(size_t bytes, bool host)
+{
+    void *data = NULL;
+    if (!bytes || posix_memalign(&data, 512, bytes) != 0)
+        return NULL;
+    memset(data, 0xa5, bytes);
+    pthread_mutex_lock(&fake.lock);
+    for (size_t i = 0; i < MAX_MEMORY; i++)
+        if (!fake.memory[i].data) {
+            fake.memory[i] = (struct memory){data, bytes, host};
+            fake.alive++;
+            break;
+        }
+    pthread_mutex_unlock(&fake.lock);
+    return data;
+}
+
+static void give_memory(const char *function, uint64_t address, bool host)
+{
+    void *data = NULL;
+    pthread_mutex_lock(&fake.lock);
+    for (size_t i = 0; i < MAX_MEMORY; i++)
+        if ((uintptr_t)fake.memory[i].data == address && fake.memory[i].host == host && address) {
+            data = fake.memory[i].data;
+            fake.memory[i].data = NULL;
+            fake.alive--;
+        }
+    pthread_mutex_unlock(&fake.lock);
+    if (!data)
+        wrong(function, "memory that was not allocated is given back");
+    free(data);
+}
+
+/* ---- devices and contexts
+ * ------------------------------------------------------------------------------------------ */
+
+cuda_result cuInit(unsigned flags)
+{
+    ENTER();
+    return flags ? INVALID : fake.devices ? 0 : 100;
+}
+
+cuda_result cuDriverGetVersion(int *version)
+{
+    ENTER();
+    *version = fake.version;
+    return 0;
+}
+
+cuda_result cuDeviceGetCount(int *count)
+{
+    ENTER();
+    *count = fake.devices;
+    return 0;
+}
+
+cuda_result cuDeviceGet(cuda_device_number *device, int ordinal)
+{
+    ENTER();
+    if (ordinal < 0 || ordinal >= fake.devices)
+        return 101;
+    *device = ordinal + 40;
+    return 0;
+}
+
+cuda_result cuDeviceGetAttribute(int *value, int attribute, cuda_device_number device)
+{
+    ENTER();
+    if (device < 40 || device >= 40 + fake.devices)
+        wrong(__func__, "no such device");
+    *value = attribute == CUDA_ATTRIBUTE_MAJOR   ? fake.capability / 10
+             : attribute == CUDA_ATTRIBUTE_MINOR ? fake.capability % 10
+                                                 : 0;
+    return 0;
+}
+
+cuda_result cuDevicePrimaryCtxRetain(cuda_context *context, cuda_device_number device)
+{
+    ENTER();
+    if (device < 40 || device >= 40 + fake.devices)
+        wrong(__func__, "no such device");
+    if (!fake.primary)
+        fake.primary = make(KIND_CONTEXT, NULL);
+    fake.primary_references++;
+    *context = (cuda_context)fake.primary;
+    return 0;
+}
+
+cuda_result cuDevicePrimaryCtxRelease_v2(cuda_device_number device)
+{
+    ENTER();
+    (void)device;
+    if (!fake.primary_references)
+        wrong(__func__, "released more often than retained");
+    if (--fake.primary_references == 0) {
+        unmake(fake.primary);
+        fake.primary = NULL;
+    }
+    return 0;
+}
+
+cuda_result cuCtxPushCurrent_v2(cuda_context context)
+{
+    ENTER();
+    if (current_count == sizeof current / sizeof *current)
+        wrong(__func__, "contexts are pushed and not popped");
+    current[current_count++] = need(__func__, context, KIND_CONTEXT);
+    return 0;
+}
+
+cuda_result cuCtxPopCurrent_v2(cuda_context *context)
+{
+    NEEDS_CONTEXT();
+    ENTER();
+    *context = (cuda_context)current[--current_count];
+    return 0;
+}
+
+cuda_result cuCtxGetDevice(cuda_device_number *device)
+{
+    NEEDS_CONTEXT();
+    ENTER();
+    *device = 40;
+    return 0;
+}
+
+cuda_result cuCtxSynchronize(void)
+{
+    NEEDS_CONTEXT();
+    ENTER();
+    return 0;
+}
+
+/* ---- modules and memory
+ * -------------------------------------------------------------------------------------------- */
+
+cuda_result cuModuleLoadDataEx(cuda_module *module, const void *image, unsigned count, int *options,
+                               void **values)
+{
+    NEEDS_CONTEXT();
+    ENTER();
+    if (!image || (count && (!options || !values)))
+        wrong(__func__, "an argument is NULL");
+    *module = (cuda_module)make(KIND_MODULE, current[current_count - 1]);
+    return 0;
+}
+
+cuda_result cuModuleUnload(cuda_module module)
+{
+    NEEDS_CONTEXT();
+    ENTER();
+    struct object *object = need(__func__, module, KIND_MODULE);
+    for (struct object *function = object->next; function; function = function->next)
+        unmake(function);
+    unmake(object);
+    return 0;
+}
+
+cuda_result cuModuleGetFunction(cuda_function *function, cuda_module module, const char *name)
+{
+    NEEDS_CONTEXT();
+    ENTER();
+    struct object *parent = need(__func__, module, KIND_MODULE), *made = make(KIND_FUNCTION, parent);
+    snprintf(made->name, sizeof made->name, "%s", name);
+    made->next = parent->next;
+    parent->next = made;
+    *function = (cuda_function)made;
+    return 0;
+}
+
+cuda_result cuFuncSetAttribute(cuda_function function, int attribute, int value)
+{
+    ENTER();
+    need(__func__, function, KIND_FUNCTION);
+    return attribute == CUDA_FUNCTION_DYNAMIC_SHARED && value > 0 ? 0 : INVALID;
+}
+
+cuda_result cuFuncGetAttribute(int *value, int attribute, cuda_function function)
+{
+    ENTER();
+    need(__func__, function, KIND_FUNCTION);
+    *value = attribute;
+    return 0;
+}
+
+cuda_result cuMemAlloc_v2(cuda_pointer *memory, size_t bytes)
+{
+    NEEDS_CONTEXT();
+    ENTER();
+    void *data = take_memory(bytes, false);
+    *memory = (uintptr_t)data;
+    return data ? 0 : CUDA_NO_MEMORY;
+}
+
+cuda_result cuMemFree_v2(cuda_pointer memory)
+{
+    NEEDS_CONTEXT();
+    ENTER();
+    give_memory(__func__, memory, false);
+    return 0;
+}
+
+cuda_result cuMemHostAlloc(void **memory, size_t bytes, unsigned flags)
+{
+    NEEDS_CONTEXT();
+    ENTER();
+    (void)flags;
+    *memory = take_memory(bytes, true);
+    return *memory ? 0 : CUDA_NO_MEMORY;
+}
+
+cuda_result cuMemFreeHost(void *memory)
+{
+    NEEDS_CONTEXT();
+    ENTER();
+    give_memory(__func__, (uintptr_t)memory, true);
+    return 0;
+}
+
+cuda_result cuMemcpyHtoD_v2(cuda_pointer to, const void *from, size_t bytes)
+{
+    NEEDS_CONTEXT();
+    ENTER();
+    need_memory(__func__, to, bytes, false);
+    memcpy((void *)(uintptr_t)to, from, bytes);
+    return 0;
+}
+
+cuda_result cuMemcpyHtoDAsync_v2(cuda_pointer to, const void *from, size_t bytes, cuda_stream stream)
+{
+    NEEDS_CONTEXT();
+    ENTER();
+    if (stream)
+        need(__func__, stream, KIND_STREAM);
+    need_memory(__func__, to, bytes, false);
+    need_memory(__func__, (uintptr_t)from, bytes, true);
+    memcpy((void *)(uintptr_t)to, from, bytes);
+    return 0;
+}
+
+cuda_result cuMemcpyDtoHAsync_v2(void *to, cuda_pointer from, size_t bytes, cuda_stream stream)
+{
+    NEEDS_CONTEXT();
+    ENTER();
+    if (stream)
+        need(__func__, stream, KIND_STREAM);
+    need_memory(__func__, from, bytes, false);
+    need_memory(__func__, (uintptr_t)to, bytes, true);
+    memcpy(to, (const void *)(uintptr_t)from, bytes);
+    return 0;
+}
+
+cuda_result cuMemcpyDtoDAsync_v2(cuda_pointer to, cuda_pointer from, size_t bytes, cuda_stream stream)
+{
+    NEEDS_CONTEXT();
+    ENTER();
+    if (stream)
+        need(__func__, stream, KIND_STREAM);
+    need_memory(__func__, to, bytes, false);
+    need_memory(__func__, from, bytes, false);
+    memmove((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes);
+    return 0;
+}
+
+/* ---- streams and launches
+ * ------------------------------------------------------------------------------------------ */
+
+cuda_result cuStreamCreate(cuda_stream *stream, unsigned flags)
+{
+    NEEDS_CONTEXT();
+    ENTER();
+    (void)flags;
+    *stream = (cuda_stream)make(KIND_STREAM, current[current_count - 1]);
+    return 0;
+}
+
+cuda_result cuStreamDestroy_v2(cuda_stream stream)
+{
+    NEEDS_CONTEXT();
+    ENTER();
+    unmake(need(__func__, stream, KIND_STREAM));
+    return 0;
+}
+
+cuda_result cuStreamSynchronize(cuda_stream stream)
+{
+    NEEDS_CONTEXT();
+    ENTER();
+    if (stream && need(__func__, stream, KIND_STREAM)->capturing)
+        return 900;
+    return 0;
+}
+
+cuda_result cuStreamIsCapturing(cuda_stream stream, int *status)
+{
+    NEEDS_CONTEXT();
+    ENTER();
+    *status = need(__func__, stream, KIND_STREAM)->capturing;
+    return 0;
+}
+
+static unsigned argument_count(const char *kernel)
+{
+    for (size_t i = 0; i < sizeof fake.argument_counts / sizeof *fake.argument_counts; i++)
+        if (strcmp(fake.argument_counts[i].kernel, kernel) == 0)
+            return fake.argument_counts[i].count;
+    return 0;
+}
+
+/* Copies the arguments at once, as the driver does. */
+static void set_launch(const char *caller, struct fake_launch *launch, const struct cuda_kernel_node *node)
+{
+    const struct object *function = need(caller, node->function, KIND_FUNCTION);
+    uint64_t threads = (uint64_t)node->block[0] * node->block[1] * node->block[2];
+    if (!node->grid[0] || !node->grid[1] || !node->grid[2] || !threads || threads > 1024)
+        wrong(caller, "a grid or block is empty or too large");
+    memcpy(launch->kernel, function->name, sizeof launch->kernel);
+    memcpy(launch->grid, node->grid, sizeof launch->grid);
+    memcpy(launch->block, node->block, sizeof launch->block);
+    launch->shared_bytes = node->shared_bytes;
+    for (unsigned i = 0; i < argument_count(launch->kernel); i++)
+        memcpy(&launch->arguments[i], node->arguments[i], 8);
+}
+
+static void record(const struct fake_launch *launch, int from_graph)
+{
+    pthread_mutex_lock(&fake.lock);
+    if (fake.launch_count < MAX_LAUNCHES) {
+        fake.launches[fake.launch_count] = *launch;
+        fake.launches[fake.launch_count++].from_graph = from_graph;
+    }
+    pthread_mutex_unlock(&fake.lock);
+}
+
+cuda_result cuLaunchKernel(cuda_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                           unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
+                           cuda_stream stream, void **arguments, void **extra)
+{
+    NEEDS_CONTEXT();
+    ENTER();
+    if (stream)
+        need(__func__, stream, KIND_STREAM);
+    struct fake_launch launch = {0};
+    set_launch(
+        __func__, &launch,
+        &(struct cuda_kernel_node){
+            function, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes, arguments, extra});
+    record(&launch, 0);
+    return 0;
+}
+
+/* ---- graphs
+ * -------------------------------------------------------------------------------------------------------- */
+
+cuda_result cuGraphCreate(cuda_graph_handle *graph, unsigned flags)
+{
+    ENTER();
+    (void)flags;
+    struct object *made = make(KIND_GRAPH, NULL);
+    made->nodes = calloc(MAX_NODES, sizeof(struct object *));
+    *graph = (cuda_graph_handle)made;
+    return 0;
+}
+
+cuda_result cuGraphDestroy(cuda_graph_handle graph)
+{
+    ENTER();
+    struct object *object = need(__func__, graph, KIND_GRAPH);
+    for (uint32_t i = 0; i < object->count; i++)
+        unmake(object->nodes[i]);
+    unmake(object);
+    return 0;
+}
+
+cuda_result cuGraphAddKernelNode(cuda_node *node, cuda_graph_handle graph, const cuda_node *dependencies,
+                                 size_t count, const struct cuda_kernel_node *parameters)
+{
+    NEEDS_CONTEXT();
+    ENTER();
+    struct object *parent = need(__func__, graph, KIND_GRAPH), *made = make(KIND_NODE, parent);
+    for (size_t i = 0; i < count; i++) {
+        if (need(__func__, dependencies[i], KIND_NODE)->parent != parent)
+            wrong(__func__, "a dependency is a node of another graph");
+        for (size_t k = 0; k < i; k++)
+            if (dependencies[k] == dependencies[i])
+                wrong(__func__, "a dependency is stated twice");
+    }
+    set_launch(__func__, &made->launch, parameters);
+    made->count = (uint32_t)count;
+    parent->nodes[parent->count++] = made;
+    *node = (cuda_node)made;
+    return 0;
+}
+
+cuda_result cuGraphInstantiateWithFlags(cuda_executable *executable, cuda_graph_handle graph,
+                                        unsigned long long flags)
+{
+    NEEDS_CONTEXT();
+    ENTER();
+    (void)flags;
+    struct object *from = need(__func__, graph, KIND_GRAPH), *made = make(KIND_EXECUTABLE, from);
+    made->count = from->count;
+    made->launches = calloc(from->count + 1, sizeof *made->launches);
+    made->disabled = calloc(from->count + 1, sizeof *made->disabled);
+    for (uint32_t i = 0; i < from->count; i++)
+        made->launches[i] = from->nodes[i]->launch;
+    *executable = (cuda_executable)made;
+    return 0;
+}
+
+static uint32_t node_index(const char *caller, const struct object *executable, cuda_node node)
+{
+    struct object *wanted = need(caller, node, KIND_NODE),
+                  *graph = need(caller, executable->parent, KIND_GRAPH);
+    for (uint32_t i = 0; i < graph->count; i++)
+        if (graph->nodes[i] == wanted)
+            return i;
+    wrong(caller, "the node belongs to another graph");
+    return 0;
+}
+
+cuda_result cuGraphExecKernelNodeSetParams(cuda_executable executable, cuda_node node,
+                                           const struct cuda_kernel_node *parameters)
+{
+    NEEDS_CONTEXT();
+    ENTER();
+    struct object *object = need(__func__, executable, KIND_EXECUTABLE);
+    set_launch(__func__, &object->launches[node_index(__func__, object, node)], parameters);
+    return 0;
+}
+
+cuda_result cuGraphNodeSetEnabled(cuda_executable executable, cuda_node node, unsigned enabled)
+{
+    NEEDS_CONTEXT();
+    ENTER();
+    struct object *object = need(__func__, executable, KIND_EXECUTABLE);
+    object->disabled[node_index(__func__, object, node)] = !enabled;
+    return 0;
+}
+
+cuda_result cuGraphUpload(cuda_executable executable, cuda_stream stream)
+{
+    NEEDS_CONTEXT();
+    ENTER();
+    need(__func__, executable, KIND_EXECUTABLE);
+    need(__func__, stream, KIND_STREAM);
+    return 0;
+}
+
+cuda_result cuGraphLaunch(cuda_executable executable, cuda_stream stream)
+{
+    NEEDS_CONTEXT();
+    ENTER();
+    struct object *object = need(__func__, executable, KIND_EXECUTABLE);
+    if (stream && need(__func__, stream, KIND_STREAM)->capturing)
+        wrong(__func__, "a graph whose parameters are patched is captured");
+    for (uint32_t i = 0; i < object->count; i++)
+        if (!object->disabled[i])
+            record(&object->launches[i], 1);
+    return 0;
+}
+
+cuda_result cuGraphExecDestroy(cuda_executable executable)
+{
+    ENTER();
+    unmake(need(__func__, executable, KIND_EXECUTABLE));
+    return 0;
+}
+
+cuda_result cuGetErrorName(cuda_result result, const char **text)
+{
+    (void)result;
+    *text = "CUDA_ERROR_OF_A_TEST";
+    return 0;
+}
+
+cuda_result cuGetErrorString(cuda_result result, const char **text)
+{
+    (void)result;
+    *text = "made by fake_cuda";
+    return 0;
+}
+
+/* ---- controls
+ * ------------------------------------------------------------------------------------------------------ */
+
+static void reset(void)
+{
+    memset(fake.counts, 0, sizeof fake.counts);
+    fake.total = fake.until_failure = fake.launch_count = 0;
+}
+
+static void set_device(int count, int capability, int driver_version)
+{
+    fake.devices = count;
+    fake.capability = capability;
+    fake.version = driver_version;
+}
+
+static unsigned calls(const char *name)
+{
+    for (size_t i = 0; i < MAX_NAMES && name && fake.counts[i].name; i++)
+        if (strcmp(fake.counts[i].name, name) == 0)
+            return fake.counts[i].count;
+    return name ? 0 : fake.total;
+}
+
+static unsigned alive(void)
+{
+    return fake.alive;
+}
+
+static void fail(unsigned nth, int result)
+{
+    fake.until_failure = nth;
+    fake.failure = result;
+}
+
+static void *stream(void)
+{
+    return make(KIND_STREAM, NULL);
+}
+
+static void stream_end(void *ended)
+{
+    unmake(need(__func__, ended, KIND_STREAM));
+}
+
+/* A call that fails on the way out leaves its object, as it would in a driver. */
+static void forget(void)
+{
+    current_count = 0;
+    fake.alive = 0;
+    fake.primary = NULL;
+    fake.primary_references = 0;
+    for (size_t i = 0; i < MAX_MEMORY; i++) {
+        free(fake.memory[i].data);
+        fake.memory[i].data = NULL;
+    }
+}
+
+static void capture(void *captured, int capturing)
+{
+    need(__func__, captured, KIND_STREAM)->capturing = capturing != 0;
+}
+
+static unsigned launches(struct fake_launch *out, unsigned limit)
+{
+    for (unsigned i = 0; i < fake.launch_count && i < limit; i++)
+        out[i] = fake.launches[i];
+    return fake.launch_count;
+}
+
+static void arguments(const char *kernel, unsigned count)
+{
+    for (size_t i = 0; i < sizeof fake.argument_counts / sizeof *fake.argument_counts; i++)
+        if (!*fake.argument_counts[i].kernel || strcmp(fake.argument_counts[i].kernel, kernel) == 0) {
+            snprintf(fake.argument_counts[i].kernel, sizeof fake.argument_counts[i].kernel, "%s", kernel);
+            fake.argument_counts[i].count = count;
+            return;
+        }
+}
+
+const struct fake_controls *fake_cuda_controls(void)
+{
+    static const struct fake_controls controls = {reset,      set_device, calls,  alive,    fail,     stream,
+                                                  stream_end, capture,    forget, launches, arguments};
+    return &controls;
+}

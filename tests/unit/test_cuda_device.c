@@ -1,0 +1,376 @@
+/* The CUDA path on the fake driver: what is allocated, built, patched and launched, with which arguments;
+ * errors at every call; the host's time of one enqueue. */
+#include <dlfcn.h>
+#include <time.h>
+
+#include "tests/fake_cuda/fake_cuda.h"
+
+#include "tests/unit/bundle_support.h"
+
+static const struct fake_controls *fake;
+
+enum { ROWS = 300, LAUNCHES = 60 };
+
+/* Images that no one reads: the fake executes nothing. */
+static void world_make_cuda(struct bundle_world *world, struct arena *arena, const char *machine,
+                            uint32_t launches)
+{
+    static const unsigned char image[] = "a cubin", text[] = "some PTX";
+    struct cuda_image *images = arena_new_array(arena, struct cuda_image, 2);
+    world_make(world, arena, machine, launches);
+    images[0] = (struct cuda_image){image, sizeof image, 0, 2};
+    images[1] = (struct cuda_image){text, sizeof text - 1, 0, 2};
+    world->target.symbols = NULL;
+    world->target.cubins = &images[0];
+    world->target.cubin_count = 1;
+    world->target.ptx = &images[1];
+    world->target.ptx_count = 1;
+}
+
+struct device_world {
+    struct bundle_world bundle;
+    gpucc_model *model;
+    gpucc_context *context;
+    gpucc_tensor input, outputs[2];
+};
+
+/* Device memory is host memory for the fake. */
+static void device_tensors(struct device_world *d, int64_t rows)
+{
+    static float x[ROWS * 8] __attribute__((aligned(16))), y[ROWS * 8] __attribute__((aligned(16)));
+    d->input = world_tensor(x, rows);
+    d->outputs[0] = world_tensor(y, rows);
+    d->outputs[1] = world_tensor(y + ROWS * 4, rows);
+}
+
+static void device_open(struct device_world *d, struct arena *arena, uint32_t launches, bool copies)
+{
+    *d = (struct device_world){0};
+    world_make_cuda(&d->bundle, arena, "sm_90a", launches);
+    /* The caller's tensors are no memory of the fake's: without the copied output no call looks at them. */
+    if (!copies)
+        d->bundle.plan.copies.count = 0;
+    assert_ok(gpucc_open(world_write(&d->bundle, "model.so"), NULL, &d->model));
+    gpucc_context_options options = GPUCC_INIT(gpucc_context_options);
+    assert_ok(gpucc_context_create(d->model, &options, &d->context));
+    device_tensors(d, ROWS);
+}
+
+static void device_close(struct device_world *d)
+{
+    gpucc_context_destroy(d->context);
+    gpucc_close(d->model);
+    assert_int_equal(fake->alive(), 0);
+    world_end(&d->bundle);
+}
+
+static gpucc_status prepare_rows(struct device_world *d, int64_t low, int64_t high)
+{
+    gpucc_dim named;
+    gpucc_dims dims = world_dims(&named, low, high);
+    return gpucc_prepare(d->context, &dims, NULL);
+}
+
+static void launches_get_their_arguments(void **state)
+{
+    (void)state;
+    TEST_ARENA(arena);
+    struct device_world d;
+    struct fake_launch launches[8];
+    device_open(&d, &arena, 3, false);
+    assert_ok(prepare_rows(&d, 0, ROWS));
+    for (int round = 0; round < 2; round++)
+        for (int64_t rows = 1; rows <= ROWS; rows = rows * 2 + 1) {
+            device_tensors(&d, rows);
+            fake->reset();
+            assert_ok(gpucc_enqueue(d.context, NULL, &d.input, d.outputs));
+            assert_int_equal(fake->launches(launches, 8), 3);
+            assert_string_equal(launches[0].kernel, "test_scale");
+            assert_string_equal(launches[2].kernel, "test_add");
+            assert_true(launches[0].arguments[0] == (uintptr_t)d.input.data);
+            assert_true(launches[2].arguments[2] == (uintptr_t)d.outputs[0].data);
+            assert_true(launches[0].arguments[2] == launches[1].arguments[0]);
+            assert_true(launches[1].arguments[2] == launches[2].arguments[0]);
+            assert_true(launches[1].arguments[0] != launches[1].arguments[2]);
+            assert_memory_equal((void *)(uintptr_t)launches[0].arguments[1], world_w, sizeof world_w);
+            for (int i = 0; i < 3; i++) {
+                assert_int_equal((uint32_t)launches[i].arguments[3], rows);
+                assert_int_equal(launches[i].grid[0], (rows + 127) / 128);
+                assert_int_equal(launches[i].block[0], 128);
+                assert_int_equal(launches[i].from_graph, 1);
+            }
+            assert_int_equal(fake->calls("cuMemcpyDtoDAsync_v2"), 0);
+            /* Nothing moved: nothing is patched. */
+            fake->reset();
+            assert_ok(gpucc_enqueue(d.context, NULL, &d.input, d.outputs));
+            assert_int_equal(fake->calls("cuGraphExecKernelNodeSetParams"), 0);
+            assert_int_equal(fake->launches(launches, 8), 3);
+        }
+    device_close(&d);
+}
+
+static void empty_launches_are_skipped(void **state)
+{
+    (void)state;
+    TEST_ARENA(arena);
+    struct device_world d;
+    device_open(&d, &arena, 3, false);
+    assert_ok(prepare_rows(&d, 0, ROWS));
+    static const int64_t rows[] = {0, 5, 0, 0, ROWS};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        device_tensors(&d, rows[i]);
+        fake->reset();
+        assert_ok(gpucc_enqueue(d.context, NULL, &d.input, d.outputs));
+        assert_int_equal(fake->launches(NULL, 0), rows[i] ? 3 : 0);
+    }
+    device_close(&d);
+}
+
+static void enqueue_never_allocates_or_waits(void **state)
+{
+    (void)state;
+    TEST_ARENA(arena);
+    struct device_world d;
+    device_open(&d, &arena, LAUNCHES, false);
+    assert_ok(prepare_rows(&d, 1, ROWS));
+    unsigned alive = fake->alive();
+    fake->reset();
+    for (int64_t rows = 1; rows <= ROWS; rows += 7) {
+        device_tensors(&d, rows);
+        assert_ok(gpucc_enqueue(d.context, NULL, &d.input, d.outputs));
+    }
+    assert_int_equal(fake->alive(), alive);
+    static const char *const never[] = {
+        "cuMemAlloc_v2",   "cuMemHostAlloc", "cuStreamSynchronize",         "cuCtxSynchronize",
+        "cuMemcpyHtoD_v2", "cuGraphCreate",  "cuGraphInstantiateWithFlags", "cuModuleLoadDataEx"};
+    for (size_t i = 0; i < sizeof never / sizeof *never; i++)
+        assert_int_equal(fake->calls(never[i]), 0);
+    device_close(&d);
+}
+
+static double seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static void enqueue_is_quick(void **state)
+{
+    (void)state;
+    TEST_ARENA(arena);
+    struct device_world d;
+    device_open(&d, &arena, LAUNCHES, false);
+    assert_ok(prepare_rows(&d, 1, ROWS));
+    double best = 1;
+    for (int trial = 0; trial < 20; trial++) {
+        double begin = seconds();
+        for (int i = 0; i < 100; i++) {
+            /* Other buffers each time, so that nodes are patched. */
+            void *swapped = d.outputs[0].data;
+            d.outputs[0].data = d.outputs[1].data;
+            d.outputs[1].data = swapped;
+            assert_ok(gpucc_enqueue(d.context, NULL, &d.input, d.outputs));
+        }
+        double each = (seconds() - begin) / 100;
+        best = each < best ? each : best;
+    }
+    print_message("one enqueue of %d launches: %.2f us on the host\n", LAUNCHES, best * 1e6);
+    assert_true(best < 10e-6);
+    device_close(&d);
+}
+
+static void recent_graphs_are_kept(void **state)
+{
+    (void)state;
+    TEST_ARENA(arena);
+    struct device_world d;
+    gpucc_statistics statistics = GPUCC_INIT(gpucc_statistics);
+    device_open(&d, &arena, 3, false);
+    for (int round = 0; round < 3; round++)
+        for (int64_t rows = 1; rows <= 8; rows++) {
+            assert_ok(prepare_rows(&d, rows, rows));
+            device_tensors(&d, rows);
+            assert_ok(gpucc_enqueue(d.context, NULL, &d.input, d.outputs));
+        }
+    assert_ok(gpucc_context_statistics(d.context, &statistics));
+    assert_int_equal(statistics.graphs_built, 8);
+    assert_int_equal(statistics.prepares, 24);
+    for (int64_t rows = 1; rows <= 9; rows++)
+        assert_ok(prepare_rows(&d, rows, rows));
+    assert_ok(gpucc_context_statistics(d.context, &statistics));
+    assert_int_equal(statistics.graphs_built, 9);
+    device_close(&d);
+}
+
+static void run_moves_host_memory(void **state)
+{
+    (void)state;
+    TEST_ARENA(arena);
+    struct device_world d;
+    device_open(&d, &arena, 2, true);
+    float x[40], y[40], z[40];
+    for (int i = 0; i < 40; i++)
+        x[i] = (float)i;
+    gpucc_tensor input = world_tensor(x, 10), outputs[2] = {world_tensor(y, 10), world_tensor(z, 10)};
+    memset(z, 0, sizeof z);
+    assert_ok(gpucc_run(d.context, &input, outputs));
+    fake->reset();
+    assert_ok(gpucc_run(d.context, &input, outputs));
+    assert_int_equal(fake->calls("cuMemAlloc_v2"), 0);
+    assert_int_equal(fake->calls("cuStreamSynchronize"), 1);
+    assert_int_equal(fake->launches(NULL, 0), 2);
+    assert_memory_equal(x, z, sizeof x); /* the copied output needs no kernel */
+    device_close(&d);
+}
+
+static void a_captured_stream_gets_launches(void **state)
+{
+    (void)state;
+    TEST_ARENA(arena);
+    struct device_world d;
+    struct fake_launch launches[4];
+    device_open(&d, &arena, 2, false);
+    assert_ok(prepare_rows(&d, 1, ROWS));
+    void *stream = fake->stream();
+    fake->reset();
+    fake->capture(stream, 1);
+    assert_ok(gpucc_enqueue(d.context, stream, &d.input, d.outputs));
+    assert_int_equal(fake->launches(launches, 4), 2);
+    assert_int_equal(launches[0].from_graph, 0);
+    assert_true(launches[0].arguments[0] == (uintptr_t)d.input.data);
+    fake->capture(stream, 0);
+    assert_ok(gpucc_enqueue(d.context, stream, &d.input, d.outputs));
+    assert_int_equal(fake->launches(launches, 4), 4);
+    assert_int_equal(launches[2].from_graph, 1);
+    fake->stream_end(stream);
+    device_close(&d);
+}
+
+/* Everything once; the status of what failed. */
+static gpucc_status whole_life(const char *path, gpucc_status *enqueued)
+{
+    gpucc_model *model;
+    gpucc_context *context = NULL;
+    gpucc_context_options options = GPUCC_INIT(gpucc_context_options);
+    assert_ok(gpucc_open(path, NULL, &model));
+    gpucc_status status = gpucc_context_create(model, &options, &context);
+    gpucc_dim named;
+    gpucc_dims dims = world_dims(&named, 1, 10);
+    struct device_world d;
+    device_tensors(&d, 7);
+    if (status == GPUCC_OK)
+        status = gpucc_prepare(context, &dims, NULL);
+    *enqueued = GPUCC_OK;
+    if (status == GPUCC_OK)
+        status = *enqueued = gpucc_enqueue(context, NULL, &d.input, d.outputs);
+    if (*enqueued == GPUCC_DEVICE_ERROR)
+        assert_int_equal(gpucc_enqueue(context, NULL, &d.input, d.outputs), GPUCC_DEVICE_ERROR);
+    float x[28] = {0}, y[28], z[28];
+    gpucc_tensor input = world_tensor(x, 7), outputs[2] = {world_tensor(y, 7), world_tensor(z, 7)};
+    if (status == GPUCC_OK)
+        status = gpucc_run(context, &input, outputs);
+    gpucc_context_destroy(context);
+    gpucc_close(model);
+    return status;
+}
+
+static void every_driver_error_is_reported(void **state)
+{
+    (void)state;
+    TEST_ARENA(arena);
+    struct bundle_world world;
+    world_make_cuda(&world, &arena, "sm_90a", 3);
+    world.plan.copies.count = 0;
+    const char *path = world_write(&world, "model.so");
+    gpucc_status enqueued;
+    static const int results[] = {700, 2 /* out of memory */};
+    fake->reset();
+    assert_int_equal(whole_life(path, &enqueued), GPUCC_OK);
+    unsigned calls = fake->calls(NULL), reported = 0;
+    assert_int_equal(fake->alive(), 0);
+    for (size_t kind = 0; kind < sizeof results / sizeof *results; kind++)
+        for (unsigned nth = 1; nth <= calls; nth++) {
+            fake->reset();
+            fake->fail_at(nth, results[kind]);
+            gpucc_status status = whole_life(path, &enqueued);
+            fake->fail_at(0, 0);
+            reported += status != GPUCC_OK;
+            if (status != GPUCC_OK && !strstr(gpucc_last_error(), "CUDA_ERROR_OF_A_TEST") &&
+                !strstr(gpucc_last_error(), "device error before"))
+                fail_msg("call %u: %s: %s", nth, gpucc_status_name(status), gpucc_last_error());
+            fake->forget();
+        }
+    /* Giving back and popping cannot be reported; all the others must be. */
+    assert_true(reported > calls);
+    world_end(&world);
+}
+
+static void the_plan_suits_the_device(void **state)
+{
+    (void)state;
+    TEST_ARENA(arena);
+    struct bundle_world world, other;
+    world_make_cuda(&world, &arena, "sm_90a", 2);
+    world_make_cuda(&other, &arena, "sm_80", 2);
+    /* Both plans in one bundle: the graphs are made alike. */
+    struct bundle_target targets[2] = {other.target, world.target};
+    other.inputs.targets = targets;
+    other.inputs.target_count = 2;
+    targets[1].plan = world.target.plan;
+    const char *path = world_write(&other, "model.so");
+    static const struct {
+        int devices, capability, driver;
+        gpucc_status status;
+        const char *words;
+    } rows[] = {
+        {1, 90, 13000, GPUCC_OK, ""},
+        {1, 80, 13000, GPUCC_OK, ""},
+        {1, 86, 13000, GPUCC_OK, ""},
+        {1, 100, 13000, GPUCC_OK, ""},
+        {1, 75, 13000, GPUCC_NO_PLAN, "compute capability 7.5"},
+        {1, 90, 12080, GPUCC_NO_DEVICE, "supports CUDA 12.8; the bundle's code for this device needs 13.0"},
+        {0, 90, 13000, GPUCC_NO_DEVICE, "cannot initialise"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        gpucc_model *model;
+        gpucc_context *context;
+        gpucc_context_options options = GPUCC_INIT(gpucc_context_options);
+        fake->device(rows[i].devices, rows[i].capability, rows[i].driver);
+        assert_ok(gpucc_open(path, NULL, &model));
+        gpucc_status status = gpucc_context_create(model, &options, &context);
+        if (status != rows[i].status || (status != GPUCC_OK && !strstr(gpucc_last_error(), rows[i].words)))
+            fail_msg("row %zu: %s: %s", i, gpucc_status_name(status), gpucc_last_error());
+        gpucc_context_destroy(context);
+        options.device = 1;
+        assert_int_equal(gpucc_context_create(model, &options, &context), GPUCC_NO_DEVICE);
+        gpucc_close(model);
+        assert_int_equal(fake->alive(), 0);
+    }
+    fake->device(1, 90, 13000);
+    remove_folder(world.folder);
+    world_end(&other);
+}
+
+int main(void)
+{
+    /* Loaded first under the driver's name, it is what dlopen gives for that name from then on. */
+    void *library = dlopen(FAKE_CUDA_LIBRARY, RTLD_NOW);
+    if (!library) {
+        fprintf(stderr, "%s\n", dlerror());
+        return 1;
+    }
+    void *symbol = dlsym(library, "fake_cuda_controls");
+    fake_cuda_controls_function *controls;
+    memcpy(&controls, &symbol, sizeof controls);
+    fake = controls();
+    fake->arguments("test_scale", 4);
+    fake->arguments("test_add", 4);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(launches_get_their_arguments),     cmocka_unit_test(empty_launches_are_skipped),
+        cmocka_unit_test(enqueue_never_allocates_or_waits), cmocka_unit_test(enqueue_is_quick),
+        cmocka_unit_test(recent_graphs_are_kept),           cmocka_unit_test(run_moves_host_memory),
+        cmocka_unit_test(a_captured_stream_gets_launches),  cmocka_unit_test(every_driver_error_is_reported),
+        cmocka_unit_test(the_plan_suits_the_device),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
