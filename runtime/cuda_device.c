@@ -162,10 +162,10 @@ static void forget(struct runtime_context *context, struct prepared *prepared)
 {
     const struct cuda_state *state = cuda_state_of(context);
     struct runtime_error ignored;
-    if (cuda_enter(state, &ignored) != GPUCC_OK)
-        return;
-    cuda_graph_release(state, prepared->device_prepared);
-    cuda_leave(state);
+    bool entered = cuda_enter(state, &ignored) == GPUCC_OK;
+    cuda_graph_release(entered ? state->cuda : NULL, prepared->device_prepared);
+    if (entered)
+        cuda_leave(state);
 }
 
 static gpucc_status enqueue(struct runtime_context *context, void *stream, struct runtime_error *error)

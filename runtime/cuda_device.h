@@ -42,7 +42,8 @@ gpucc_status cuda_done(struct runtime_context *context, cuda_result result, cons
 /* cuda_graph.c: one launch graph for one prepared range. */
 gpucc_status cuda_graph_build(struct runtime_context *context, const struct prepared *prepared,
                               struct cuda_graph **graph, struct runtime_error *error);
-void cuda_graph_release(const struct cuda_state *state, struct cuda_graph *graph);
+/* `cuda` NULL: the CUDA context is lost, only our own memory can be given back. */
+void cuda_graph_release(const struct cuda_functions *cuda, struct cuda_graph *graph);
 /* Patches what changed since the last launch, then launches; into a capturing stream kernel by kernel. */
 gpucc_status cuda_graph_run(struct runtime_context *context, struct cuda_graph *graph, cuda_stream stream,
                             struct runtime_error *error);

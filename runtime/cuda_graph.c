@@ -291,19 +291,19 @@ gpucc_status cuda_graph_build(struct runtime_context *context, const struct prep
         context->statistics.graphs_built++;
         *out = graph;
     } else {
-        cuda_graph_release(state, graph);
+        cuda_graph_release(state->cuda, graph);
     }
     return status;
 }
 
-void cuda_graph_release(const struct cuda_state *state, struct cuda_graph *graph)
+void cuda_graph_release(const struct cuda_functions *cuda, struct cuda_graph *graph)
 {
     if (!graph)
         return;
-    if (graph->executable)
-        state->cuda->executable_destroy(graph->executable);
-    if (graph->handle)
-        state->cuda->graph_destroy(graph->handle);
+    if (cuda && graph->executable)
+        cuda->executable_destroy(graph->executable);
+    if (cuda && graph->handle)
+        cuda->graph_destroy(graph->handle);
     free(graph->launches);
     free(graph->slots);
     free(graph->pointers);

@@ -34,8 +34,8 @@ struct object {
     uint32_t kind; /* 0 when released */
     struct object *parent;
     char name[64];
-    struct object *next;   /* functions of a module */
-    struct object *buried; /* the list of the released */
+    struct object *next;        /* functions of a module */
+    struct object *made_before; /* the list of all, so that none is lost */
     uint32_t count;
     bool capturing, enabled;
     /* nodes and what executables hold of them */
@@ -68,7 +68,7 @@ static struct {
     struct memory memory[MAX_MEMORY];
     struct fake_launch launches[MAX_LAUNCHES];
     unsigned launch_count;
-    struct object *primary, *graves;
+    struct object *primary, *objects;
     unsigned primary_references;
 } fake = {.lock = PTHREAD_MUTEX_INITIALIZER, .devices = 1, .capability = 90, .version = 13000};
 
@@ -120,6 +120,8 @@ static struct object *make(enum kind kind, struct object *parent)
     object->parent = parent;
     pthread_mutex_lock(&fake.lock);
     fake.alive++;
+    object->made_before = fake.objects;
+    fake.objects = object;
     pthread_mutex_unlock(&fake.lock);
     return object;
 }
@@ -136,8 +138,6 @@ static void unmake(struct object *object)
     object->disabled = NULL;
     pthread_mutex_lock(&fake.lock);
     fake.alive--;
-    object->buried = fake.graves;
-    fake.graves = object;
     pthread_mutex_unlock(&fake.lock);
 }
 
