@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "codegen/bundle_internal.h"
-#include "gpucc/runtime.h"
 #include "ir/support/hash.h"
 
 struct tables {
@@ -496,7 +495,7 @@ static void assemble(struct tables *t)
 {
     struct bundle_writer *writer = t->writer;
     struct bundle_header header = {.format = BUNDLE_FORMAT,
-                                   .abi = GPUCC_ABI,
+                                   .abi = BUNDLE_ABI,
                                    .header_bytes = sizeof header,
                                    .machine = 62, /* EM_X86_64 */
                                    .sidecar = writer->inputs->weights_path != NULL};

@@ -20,6 +20,7 @@
 #define BUNDLE_SECTION ".gpucc"
 
 enum {
+    BUNDLE_ABI = 1,    /* GPUCC_ABI of gpucc/runtime.h, which the compiler does not include */
     BUNDLE_FORMAT = 1,      /* raised when a struct below changes */
     BUNDLE_ALIGNMENT = 256, /* of constants and arena buffers */
     BUNDLE_PAGE = 4096,     /* alignment of the weights in the file */

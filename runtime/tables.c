@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+_Static_assert(BUNDLE_ABI == GPUCC_ABI, "one number");
 _Static_assert(sizeof(struct bundle_array) == 16, "fixed layout");
 _Static_assert(sizeof(struct bundle_header) == 440, "fixed layout");
 _Static_assert(sizeof(struct bundle_symbol) == 48, "fixed layout");
