@@ -18,7 +18,7 @@ enum {
     COPY_COST = 4,       /* may be computed again in every consumer */
     BROADCAST_COST = 16, /* may be computed again for every element of a larger domain */
     CYCLE_VISITS = 256,  /* units that a search for cycles looks at; beyond: taken for a cycle */
-    GROUP_NODES = 512,   /* nodes of one unit */
+    GROUP_NODES = 128,   /* nodes of one unit */
     GROUP_NESTS = 6,     /* of rows */
 };
 
