@@ -1,0 +1,180 @@
+/* Choosing a tile and its blocks: every sensible configuration is counted in cycles of one core, at the
+ * sizes' hints. The model knows the fma and load ports, edges, packing that is repeated in every work item,
+ * uneven shares of the threads, and whether the panels fit the caches. */
+#include "codegen/strategy/cpu/tile.h"
+
+#include <string.h>
+
+enum { THREADS = 2, SCRATCH_LIMIT = 6 << 20, CACHE_BYTES = 700 << 10, FIRST_CACHE_BYTES = 24 << 10 };
+static const double cycles_a_second = 3.3e9;
+
+struct model {
+    const struct tile_sizes *sizes;
+    uint32_t lanes, registers;
+    bool wide;      /* vectors of 64 bytes: one fma a cycle, else two */
+    uint32_t bytes; /* of an element */
+};
+
+static int64_t ceil_div(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+/* Cycles of one step of the depth. */
+static double step_cycles(const struct model *m, int64_t rows, int64_t vectors, bool near)
+{
+    const double loads = m->wide ? (double)vectors + (double)rows / 2 : (double)(rows + vectors) / 2;
+    const double arithmetic = (double)(rows * vectors) / (m->wide ? 1 : 2);
+    const double cycles = arithmetic > loads ? arithmetic : loads;
+    return (cycles < 4 ? 4 : cycles) * (near ? 1 : 1.04);
+}
+
+static double tile_cycles(const struct model *m, int64_t rows, int64_t vectors, int64_t blocks, bool near)
+{
+    const double once = 20 + 2.0 * (double)(rows * vectors);
+    return (double)m->sizes->depth * step_cycles(m, rows, vectors, near) + once * (double)blocks + 10;
+}
+
+static double config_cycles(const struct model *m, const struct config *c)
+{
+    const struct tile_sizes *s = m->sizes;
+    const int64_t height = c->value[TILE_ROWS], vectors = c->value[TILE_VECTORS], width = vectors * m->lanes;
+    const int64_t depth = c->value[TILE_DEPTH];
+    const int64_t row_tiles = ceil_div(s->rows, height), column_tiles = ceil_div(s->columns, width);
+    const int64_t row_blocks = ceil_div(row_tiles, c->value[TILE_ROW_BLOCK]);
+    const int64_t column_blocks = ceil_div(column_tiles, c->value[TILE_COLUMN_BLOCK]);
+    const int64_t blocks = s->depth > depth ? ceil_div(s->depth, depth) : 1;
+    const bool near = depth * width * m->bytes <= FIRST_CACHE_BYTES;
+    const int64_t row_edge = s->rows % height, column_edge = ceil_div(s->columns % width, m->lanes);
+    const double full_rows = (double)(s->rows / height), full_columns = (double)(s->columns / width);
+    double cycles = full_rows * full_columns * tile_cycles(m, height, vectors, blocks, near);
+    if (row_edge)
+        cycles += full_columns * tile_cycles(m, row_edge, vectors, blocks, near);
+    if (column_edge)
+        cycles += full_rows * tile_cycles(m, height, column_edge, blocks, near);
+    if (row_edge && column_edge)
+        cycles += tile_cycles(m, row_edge, column_edge, blocks, near);
+    cycles += (double)(s->rows * s->columns) * s->store_cost;
+    cycles += (double)(s->columns * s->depth * row_blocks) * s->column_cost;
+    cycles += (double)(s->rows * s->depth * column_blocks) * s->row_cost;
+    int64_t scratch = 0;
+    if (blocks > 1)
+        scratch += height * width * c->value[TILE_ROW_BLOCK] * c->value[TILE_COLUMN_BLOCK];
+    if (s->column_cost > 0)
+        scratch += c->value[TILE_COLUMN_BLOCK] * width * depth;
+    if (s->row_cost > 0)
+        scratch += c->value[TILE_ROW_BLOCK] * height * depth;
+    scratch *= m->bytes;
+    if (scratch > SCRATCH_LIMIT)
+        return -1;
+    if (scratch > CACHE_BYTES)
+        cycles *= 1.15;
+    const int64_t items = s->outer * row_blocks * column_blocks;
+    const double share = (double)ceil_div(items, THREADS) / (double)items;
+    return (cycles * (double)s->outer + 150.0 * (double)items) * share;
+}
+
+/* Sorted by cycles, at most `limit` of them. */
+static uint32_t insert(struct config *out, double *cycles, uint32_t count, uint32_t limit,
+                       const struct config *config, double value)
+{
+    uint32_t at = count;
+    while (at > 0 && cycles[at - 1] > value)
+        at--;
+    if (at >= limit)
+        return count;
+    const uint32_t kept = count < limit ? count : limit - 1;
+    memmove(&out[at + 1], &out[at], (kept - at) * sizeof *out);
+    memmove(&cycles[at + 1], &cycles[at], (kept - at) * sizeof *cycles);
+    out[at] = *config;
+    cycles[at] = value;
+    return kept + 1;
+}
+
+static int32_t depth_block(const struct tile_sizes *s, struct config *config)
+{
+    enum { MOST = 512, USUAL = 384 };
+    if (s->channels) {
+        uint32_t best = 1;
+        for (uint32_t c = 1; c <= s->channels; c++)
+            if (s->channels % c == 0 && c * s->taps <= MOST)
+                best = c;
+        config->value[TILE_CHANNELS] = (int32_t)best;
+        return (int32_t)(best * s->taps);
+    }
+    if (s->depth <= MOST)
+        return s->depth > 0 ? (int32_t)s->depth : 1;
+    return (int32_t)ceil_div(s->depth, ceil_div(s->depth, USUAL));
+}
+
+static int64_t clamp_size(int64_t value)
+{
+    return value < 1 ? 1 : value > (INT64_C(1) << 20) ? INT64_C(1) << 20 : value;
+}
+
+static uint32_t try_tile(const struct model *m, struct config config, struct config *out, double *cycles,
+                         uint32_t count, uint32_t limit)
+{
+    static const int32_t row_splits[] = {1, 2, 3, 4, 6, 8, 16},
+                         column_splits[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64};
+    const int64_t row_tiles = ceil_div(m->sizes->rows, config.value[TILE_ROWS]);
+    const int64_t column_tiles = ceil_div(m->sizes->columns, (int64_t)config.value[TILE_VECTORS] * m->lanes);
+    for (size_t i = 0; i < sizeof row_splits / sizeof *row_splits; i++) {
+        if (i && row_splits[i] > row_tiles)
+            break;
+        config.value[TILE_ROW_BLOCK] = (int32_t)ceil_div(row_tiles, row_splits[i]);
+        for (size_t k = 0; k < sizeof column_splits / sizeof *column_splits; k++) {
+            if (k && column_splits[k] > column_tiles)
+                break;
+            config.value[TILE_COLUMN_BLOCK] = (int32_t)ceil_div(column_tiles, column_splits[k]);
+            const double value = config_cycles(m, &config);
+            if (value >= 0)
+                count = insert(out, cycles, count, limit, &config, value);
+        }
+    }
+    return count;
+}
+
+static struct model model_of(const struct strategy_context *context, const struct product *product,
+                             struct tile_sizes *sizes)
+{
+    sizes->outer = clamp_size(sizes->outer);
+    sizes->rows = clamp_size(sizes->rows);
+    sizes->columns = clamp_size(sizes->columns);
+    return (struct model){.sizes = sizes,
+                          .lanes = tile_lanes(context->machine, product->accumulator),
+                          .registers = context->machine->vector_registers,
+                          .wide = context->machine->vector_bytes >= 64,
+                          .bytes = dtype_bits(product->accumulator) / 8};
+}
+
+uint32_t tile_candidates(const struct strategy_context *context, const struct product *product,
+                         const struct tile_sizes *sizes, struct config *out, double *cycles, uint32_t count,
+                         uint32_t limit)
+{
+    static const int32_t heights[] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24};
+    struct tile_sizes s = *sizes;
+    const struct model model = model_of(context, product, &s);
+    struct config config = {{0}};
+    config.value[TILE_SWAP] = product->swapped;
+    config.value[TILE_DEPTH] = depth_block(&s, &config);
+    for (int32_t vectors = 1; vectors <= 4; vectors++)
+        for (size_t i = 0; i < sizeof heights / sizeof *heights; i++) {
+            config.value[TILE_ROWS] = heights[i];
+            config.value[TILE_VECTORS] = vectors;
+            if ((uint32_t)(heights[i] * vectors + vectors + 1) > model.registers ||
+                (i && heights[i] > s.rows) ||
+                (vectors > 1 && (vectors - 1) * (int64_t)model.lanes >= s.columns))
+                continue;
+            count = try_tile(&model, config, out, cycles, count, limit);
+        }
+    return count;
+}
+
+double tile_seconds(const struct strategy_context *context, const struct product *product,
+                    const struct tile_sizes *sizes, const struct config *config)
+{
+    struct tile_sizes s = *sizes;
+    const struct model model = model_of(context, product, &s);
+    return config_cycles(&model, config) / cycles_a_second;
+}
