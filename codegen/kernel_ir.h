@@ -140,7 +140,7 @@ void build_barrier(struct block *block);
 void build_comment(struct block *block, const char *text);
 
 /* Lowering of a Definition's expression into the kernel: AXIS by the given variables, loads to ELEMENTs of the memories
- * bound to the buffers (LOAD_OR with its range tests), REDUCED by the given expressions, then expr_expand. */
+ * bound to the buffers (LOAD_OR with its range tests; a LOAD with one index has it flat, whatever the buffer's rank), REDUCED by the given expressions, then expr_expand. */
 struct lowering {
     struct kernel *kernel;
     const struct definition *definition;

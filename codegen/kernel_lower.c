@@ -47,7 +47,8 @@ static expr lower_load(const struct lowering *lowering, const struct expr_node *
     }
     if (kernel->memories.items[memory].space == MEMORY_GLOBAL)
         kernel->memories.items[memory].read = true;
-    const expr index = lower_index(lowering, buffer, arguments);
+    /* A LOAD with one index has it flat, whatever the buffer's rank (strategies merge axes that way). */
+    const expr index = !guarded && node->count == 1 ? arguments[0] : lower_index(lowering, buffer, arguments);
     return guarded ? kernel_element_or(kernel, memory, condition, index, arguments[type->rank], 1)
                    : kernel_element(kernel, memory, index, 1);
 }

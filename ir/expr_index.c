@@ -316,11 +316,13 @@ static bool division_high(struct exprs *pool, enum expr_op op, expr a, expr b, u
         return false;
     if (op == EXPR_INDEX_MOD) {
         *high = dim_sub(pool->dims, divisor, one);
-    } else if (sum_of(pool, a, &sum) && sum_bounds(pool, &sum, depth + 1, &low, high)) {
-        dim exact = exact_quotient(pool, dim_add(pool->dims, *high, one), divisor);
-        *high =
-            exact != DIM_NONE ? dim_sub(pool->dims, exact, one) : dim_floor_div(pool->dims, *high, divisor);
+        return *high != DIM_NONE;
     }
+    dim most;
+    if (!sum_of(pool, a, &sum) || !sum_bounds(pool, &sum, depth + 1, &low, &most))
+        return false;
+    dim exact = exact_quotient(pool, dim_add(pool->dims, most, one), divisor);
+    *high = exact != DIM_NONE ? dim_sub(pool->dims, exact, one) : dim_floor_div(pool->dims, most, divisor);
     return *high != DIM_NONE;
 }
 

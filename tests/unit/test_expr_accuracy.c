@@ -2,55 +2,16 @@
  * evaluator. For every function: the largest error in units of the last place over all f16 and bf16 values,
  * over random f32 (f64) of all exponents, and the same bits as the table in docs/kernel-ir.md states; special
  * values by IEEE's rules. With GPUCC_EXHAUSTIVE=1 every f32 is tried. */
-#include "tests/unit/expr_runner.h"
-
-#include "ir/support/arena.h"
+#include "expr_fixture.h"
+#include "expr_runner.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
-static struct recovery recovery;
-static struct arena arena;
-static struct dims dims;
-static struct exprs pool;
-
-static int set_up(void **state)
-{
-    (void)state;
-    arena_init(&arena, &system_allocator, &recovery);
-    if (setjmp(recovery.jump) != 0)
-        return 1;
-    dims_init(&dims, &arena);
-    exprs_init(&pool, &arena, &dims);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    arena_release(&arena);
-    return 0;
-}
 
 #if defined(__SANITIZE_ADDRESS__)
 enum { SAMPLES_F32 = 1 << 18, SAMPLES_F64 = 1 << 15 }; /* slow there, and the same arithmetic */
 #else
 enum { SAMPLES_F32 = 1 << 22, SAMPLES_F64 = 1 << 18 };
 #endif
-
-static uint64_t random_state = 0x9e3779b97f4a7c15;
-
-static uint64_t random_bits(void)
-{
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return random_state * UINT64_C(0x2545F4914F6CDD1D);
-}
 
 static bool exhaustive(void)
 {
@@ -560,12 +521,8 @@ static void test_conversions_dense(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_specials, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_pow_specials, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_pow_constants, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_conversions, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_conversions_dense, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_functions, set_up, tear_down),
+        TEST(test_specials),    TEST(test_pow_specials),      TEST(test_pow_constants),
+        TEST(test_conversions), TEST(test_conversions_dense), TEST(test_functions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

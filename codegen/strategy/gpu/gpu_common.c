@@ -218,15 +218,23 @@ void gpu_reduce_serial(struct gpu_kernel *k, struct block *at, uint32_t nest_num
 
 void gpu_store_point(struct gpu_kernel *k, struct block *at, uint32_t nest_number, const expr *axes, const expr *reduced)
 {
-    const struct definition *body = &k->context->group->body;
-    const struct nest *nest = &body->nests.items[nest_number];
+    const struct nest *nest = &k->context->group->body.nests.items[nest_number];
     struct lowering lowering = gpu_lowering(k, axes, reduced);
-    for (uint32_t s = 0; s < nest->store_count; s++) {
-        const struct nest_store *store = &nest->stores[s];
-        expr indices[MAX_RANK];
-        for (int i = 0; i < body->buffers.items[store->buffer].type.rank; i++)
-            indices[i] = store->indices ? lower_expr(&lowering, store->indices[i]) : axes[i];
-        build_store(at, k->memories[store->buffer], lower_index(&lowering, store->buffer, indices),
-                    lower_expr(&lowering, store->value));
-    }
+    for (uint32_t s = 0; s < nest->store_count; s++)
+        gpu_store(k, at, &lowering, &nest->stores[s], axes, lower_expr(&lowering, nest->stores[s].value));
+}
+
+void gpu_store(struct gpu_kernel *k, struct block *at, const struct lowering *lowering, const struct nest_store *store,
+               const expr *axes, expr value)
+{
+    expr indices[MAX_RANK];
+    for (int i = 0; i < lowering->definition->buffers.items[store->buffer].type.rank; i++)
+        indices[i] = store->indices ? lower_expr(lowering, store->indices[i]) : axes[i];
+    build_store(at, k->memories[store->buffer], lower_index(lowering, store->buffer, indices), value);
+}
+
+void gpu_mark_loads(const struct strategy_context *context, const struct nest *nest, bool *loaded)
+{
+    bool stored[MAX_BUFFERS] = {false};
+    mark_nest(context, nest, loaded, stored);
 }

@@ -47,8 +47,13 @@ void gpu_reduce_serial(struct gpu_kernel *k, struct block *at, uint32_t nest, ex
                        expr *reduced);
 /* The nest's stores at the point `axes` with the reduced values. */
 void gpu_store_point(struct gpu_kernel *k, struct block *at, uint32_t nest, const expr *axes, const expr *reduced);
+/* One store of a nest at the point `axes`, its value already lowered. */
+void gpu_store(struct gpu_kernel *k, struct block *at, const struct lowering *lowering, const struct nest_store *store,
+               const expr *axes, expr value);
+/* loaded[buffer] becomes true for every buffer that the nest loads. */
+void gpu_mark_loads(const struct strategy_context *context, const struct nest *nest, bool *loaded);
 struct lowering gpu_lowering(const struct gpu_kernel *k, const expr *axes, const expr *reduced);
 
-extern const struct strategy gpu_plain;
+extern const struct strategy gpu_plain, gpu_rows;
 
 #endif

@@ -1,0 +1,55 @@
+/* The strategies of each kind of machine, in order, and the choice among them: the cheapest configuration of those that fit
+ * at the level. Equal costs: the earlier row. */
+#include "codegen/strategy.h"
+
+#include "codegen/strategy/cpu/strategies.h"
+#include "codegen/strategy/gpu/gpu_common.h"
+
+enum { MAX_CANDIDATES = 16 };
+
+static const struct strategy *const cpu_rows_list[] = {&cpu_matmul, &cpu_rows, &cpu_plain, NULL};
+static const struct strategy *const gpu_rows_list[] = {&gpu_rows, &gpu_plain, NULL};
+
+const struct strategy *cpu_strategy(uint32_t index)
+{
+    return index < sizeof cpu_rows_list / sizeof cpu_rows_list[0] ? cpu_rows_list[index] : NULL;
+}
+
+const struct strategy *gpu_strategy(uint32_t index)
+{
+    return index < sizeof gpu_rows_list / sizeof gpu_rows_list[0] ? gpu_rows_list[index] : NULL;
+}
+
+const struct strategy *strategy_row(const struct machine *machine, uint32_t index)
+{
+    return machine->kind == TARGET_CPU ? cpu_strategy(index) : gpu_strategy(index);
+}
+
+const struct strategy *strategy_choose(const struct strategy_context *context, int optimisation, struct config *config,
+                                       struct text *why_not)
+{
+    const struct strategy *best = NULL, *strategy;
+    double best_cost = 0;
+    for (uint32_t i = 0; (strategy = strategy_row(context->machine, i)); i++) {
+        struct config candidates[MAX_CANDIDATES];
+        struct text why;
+        text_init(&why, context->arena);
+        if (strategy->from_level > optimisation)
+            continue;
+        if (!strategy->fits(context, &why)) {
+            if (why_not)
+                text_printf(why_not, "  not %s: %s\n", strategy->name, why.data);
+            continue;
+        }
+        const uint32_t count = strategy->candidates(context, candidates, MAX_CANDIDATES);
+        for (uint32_t k = 0; k < count; k++) {
+            const double cost = strategy->cost(context, &candidates[k]);
+            if (!best || cost < best_cost) {
+                best = strategy;
+                best_cost = cost;
+                *config = candidates[k];
+            }
+        }
+    }
+    return best;
+}

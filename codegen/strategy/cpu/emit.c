@@ -1,0 +1,453 @@
+/* Writing one nest into a CPU kernel (emit.h). Loops are left to LLVM to vectorise: the innermost one runs
+ * along the vector axis, its iterations are independent or meet in accumulators whose order is free. */
+#include "codegen/strategy/cpu/emit.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MAX_UNROLLED_POINTS = 64, MAX_UNROLLED_COST = 2000, FEW_VECTORS = 4 };
+
+/* ---- the kernel
+ * -------------------------------------------------------------------------------------------------- */
+
+static expr local_value(void *user, uint32_t buffer, uint32_t rank, const expr *indices)
+{
+    const struct emitter *emitter = user;
+    const struct local *local = &emitter->locals[buffer];
+    (void)rank;
+    (void)indices; /* the strategy has made sure that they are the row that is being worked on */
+    if (local->value)
+        return local->value;
+    struct exprs *pool = emitter->kernel->pool;
+    const expr at = expr_binary(pool, EXPR_SUB, emitter->axes[emitter->chunk_axis], emitter->chunk_begin);
+    return kernel_element(emitter->kernel, local->memory, at, 1);
+}
+
+static uint32_t bits_to_bytes(enum dtype dtype)
+{
+    return dtype_bits(dtype) / 8;
+}
+
+void emitter_init(struct emitter *emitter, const struct strategy_context *context, const char *strategy,
+                  const char *config, uint64_t buffers)
+{
+    const struct definition *body = &context->group->body;
+    memset(emitter, 0, sizeof *emitter);
+    emitter->context = context;
+    emitter->kernel = kernel_new(context->arena, body->pool->dims);
+    emitter->kernel->strategy = strategy;
+    emitter->kernel->config = config;
+    emitter->kernel->location = context->group->location;
+    emitter->kernel->bytes = emitter->kernel->operations = dim_constant(body->pool->dims, 0);
+    emitter->chunk_axis = NO_AXIS;
+    for (uint32_t i = 0; i < body->buffers.count; i++) {
+        emitter->memories[i] = UINT32_MAX;
+        if (!(buffers >> i & 1))
+            continue;
+        const struct tensor_type *type = &body->buffers.items[i].type;
+        const struct kernel_memory memory = {
+            .space = MEMORY_GLOBAL,
+            .dtype = type->dtype,
+            .label = arena_printf(context->arena, "b%u", (unsigned)i),
+            .alignment = bits_to_bytes(type->dtype),
+        };
+        emitter->memories[i] = kernel_memory_add(emitter->kernel, &memory);
+        emitter->arguments[emitter->memories[i]] = (struct argument){ARGUMENT_BUFFER, i};
+    }
+    emitter->lowering = (struct lowering){
+        .kernel = emitter->kernel,
+        .definition = body,
+        .memories = emitter->memories,
+        .axes = emitter->axes,
+        .reduced = emitter->reduced,
+        .value = local_value,
+        .user = emitter,
+    };
+}
+
+void emitter_reset(struct emitter *emitter)
+{
+    memset(emitter->axes, 0, sizeof emitter->axes);
+}
+
+struct kernel_launch emitter_launch(const struct emitter *emitter)
+{
+    return (struct kernel_launch){.kernel = emitter->kernel,
+                                  .arguments =
+                                      arena_copy(emitter->context->arena, emitter->arguments,
+                                                 emitter->kernel->global_count * sizeof *emitter->arguments)};
+}
+
+/* ---- choosing a form
+ * --------------------------------------------------------------------------------------------- */
+
+static bool is_fixed(uint32_t fixed, uint32_t axis)
+{
+    return fixed >> axis & 1;
+}
+
+/* An axis too short for a vector counts as one more bad access. */
+static uint32_t badness(const struct flat_nest *nest, uint32_t axis)
+{
+    const struct access_count count = count_accesses(nest, axis);
+    const int64_t length = hinted(nest->definition->pool->dims, &nest->extents[axis], 1);
+    return 2 * count.bad + count.guarded + (length < 4 ? 4 : length < 8 ? 1 : 0);
+}
+
+/* The last axis wins where several are equal: it is the one that the definition thinks of as contiguous. */
+static struct nest_form best_axis(const struct flat_nest *nest, enum nest_form_kind kind, uint32_t from,
+                                  uint32_t to, uint32_t fixed)
+{
+    struct nest_form form = {.kind = kind, .vector = NO_AXIS, .bad = UINT32_MAX};
+    for (uint32_t axis = to; axis > from; axis--) {
+        if (is_fixed(fixed, axis - 1))
+            continue;
+        const uint32_t bad = badness(nest, axis - 1);
+        if (bad < form.bad)
+            form = (struct nest_form){kind, axis - 1, bad};
+    }
+    return form;
+}
+
+static bool may_unroll(const struct flat_nest *nest)
+{
+    const struct dims *dims = nest->definition->pool->dims;
+    const int64_t points = constant_points(dims, nest->extents + nest->rank, nest->reduce_rank);
+    return points >= 0 && points <= MAX_UNROLLED_POINTS &&
+           points * ((int64_t)body_cost(nest) + FEW_VECTORS) <= MAX_UNROLLED_COST;
+}
+
+struct nest_form choose_form(const struct flat_nest *nest, uint32_t fixed, bool allow_column)
+{
+    const struct dims *dims = nest->definition->pool->dims;
+    if (!nest->reduction_count)
+        return best_axis(nest, FORM_MAP, 0, nest->rank, fixed);
+    const struct nest_form row = best_axis(nest, FORM_ROW, nest->rank, nest->rank + nest->reduce_rank, 0);
+    const struct nest_form unroll = best_axis(nest, FORM_UNROLL, 0, nest->rank, fixed);
+    if (unroll.vector == NO_AXIS)
+        return row;
+    const int64_t points = hinted(dims, nest->extents + nest->rank, nest->reduce_rank);
+    if (may_unroll(nest) && (unroll.bad <= row.bad || points < 16))
+        return unroll;
+    struct nest_form column = unroll;
+    column.kind = FORM_COLUMN;
+    int64_t extent;
+    const bool bounded =
+        dim_is_constant(dims, nest->extents[column.vector], &extent) && extent > 0 && extent <= COLUMN_CHUNK;
+    return column.bad < row.bad && (allow_column || bounded) ? column : row;
+}
+
+/* ---- loops
+ * ------------------------------------------------------------------------------------------------------- */
+
+void emit_axis(struct emitter *emitter, struct block *block, const struct flat_nest *nest, uint32_t axis,
+               enum loop_kind loop, struct block *body)
+{
+    struct kernel *kernel = emitter->kernel;
+    const bool chunked = axis == emitter->chunk_axis;
+    const expr begin = chunked ? emitter->chunk_begin : expr_index(kernel->pool, 0);
+    const expr end = chunked ? emitter->chunk_end : kernel_dim(kernel, nest->extents[axis]);
+    const struct statement *statement =
+        build_for(block, "i", begin, end, 0, loop, body, &emitter->axes[axis]);
+    kernel->variables.items[statement->variable].extent = nest->extents[axis];
+    emitter->axes[axis] = kernel_variable(kernel, statement->variable);
+}
+
+/* Splits the parallel loop's counter into its parts, the last one fastest. */
+static void split_counter(struct emitter *emitter, struct block *body, expr counter, uint32_t count,
+                          const dim *extents, expr *parts)
+{
+    struct exprs *pool = emitter->kernel->pool;
+    for (uint32_t i = count; i > 0; i--) {
+        const expr size = kernel_dim(emitter->kernel, extents[i - 1]);
+        const expr part = i == 1 ? counter : expr_binary(pool, EXPR_INDEX_MOD, counter, size);
+        if (i > 1)
+            counter = build_declare(body, "rest", expr_binary(pool, EXPR_INDEX_DIV, counter, size));
+        parts[i - 1] = build_declare(body, "part", part);
+        /* The quotient of a symbolic range is known by name only here. */
+        const struct expr_node *node = expr_at(pool, parts[i - 1]);
+        if (node->op == EXPR_VARIABLE) {
+            const uint32_t variable = (uint32_t)node->value;
+            emitter->kernel->variables.items[variable].extent = extents[i - 1];
+            parts[i - 1] = kernel_variable(emitter->kernel, variable);
+        }
+    }
+}
+
+void emit_parallel(struct emitter *emitter, struct block *block, const struct flat_nest *nest, uint32_t count,
+                   const uint32_t *axes, uint32_t chunk_axis, int64_t chunk, struct block *body)
+{
+    struct kernel *kernel = emitter->kernel;
+    struct dims *dims = kernel->pool->dims;
+    dim extents[MAX_AXES + 1], total = dim_constant(dims, 1);
+    expr counter, parts[MAX_AXES + 1];
+    uint32_t parts_count = 0;
+    for (uint32_t i = 0; i < count; i++)
+        extents[parts_count++] = nest->extents[axes[i]];
+    if (chunk > 0)
+        extents[parts_count++] = dim_ceil_div(dims, nest->extents[chunk_axis], dim_constant(dims, chunk));
+    for (uint32_t i = 0; i < parts_count; i++)
+        total = dim_mul(dims, total, extents[i]);
+    if (!parts_count || total == DIM_NONE) {
+        *body = *block;
+        return;
+    }
+    build_for(block, "item", expr_index(kernel->pool, 0), kernel_dim(kernel, total), 0, LOOP_PARALLEL, body,
+              &counter);
+    split_counter(emitter, body, counter, parts_count, extents, parts);
+    for (uint32_t i = 0; i < count; i++)
+        emitter->axes[axes[i]] = parts[i];
+    if (chunk <= 0)
+        return;
+    const expr length = expr_index(kernel->pool, chunk);
+    const expr begin = expr_binary(kernel->pool, EXPR_MUL, parts[count], length);
+    const expr end = expr_binary(kernel->pool, EXPR_MIN, expr_binary(kernel->pool, EXPR_ADD, begin, length),
+                                 kernel_dim(kernel, nest->extents[chunk_axis]));
+    emitter->chunk_axis = chunk_axis;
+    emitter->chunk_begin = build_declare(body, "begin", begin);
+    emitter->chunk_end = build_declare(body, "end", end);
+    emitter->chunk = chunk;
+}
+
+/* ---- stores
+ * ------------------------------------------------------------------------------------------------------ */
+
+static expr chunk_position(const struct emitter *emitter, uint32_t axis)
+{
+    const expr at = emitter->axes[axis];
+    return axis == emitter->chunk_axis
+               ? expr_binary(emitter->kernel->pool, EXPR_SUB, at, emitter->chunk_begin)
+               : at;
+}
+
+static void emit_stores(struct emitter *emitter, struct block *block, const struct flat_nest *nest)
+{
+    for (uint32_t i = 0; i < nest->store_count; i++) {
+        const struct nest_store *store = &nest->stores[i];
+        struct local *local = &emitter->locals[store->buffer];
+        const expr value = lower_expr(&emitter->lowering, store->value);
+        if (!local->used) {
+            const expr index = lower_expr(&emitter->lowering, store->indices[0]);
+            build_store(block, emitter->memories[store->buffer], index, value);
+        } else if (local->memory != UINT32_MAX) {
+            build_store(block, local->memory, chunk_position(emitter, emitter->chunk_axis), value);
+        } else {
+            local->value = build_declare(block, "row", value);
+        }
+    }
+}
+
+/* ---- reductions
+ * -------------------------------------------------------------------------------------------------- */
+
+static const enum expr_op combines[] = {
+    [REDUCE_SUM] = EXPR_ADD, [REDUCE_PRODUCT] = EXPR_MUL, [REDUCE_MAX] = EXPR_MAX, [REDUCE_MIN] = EXPR_MIN};
+
+static expr neutral(struct exprs *pool, enum reduce_op op, enum dtype dtype)
+{
+    const bool is_real = dtype_is_float(dtype);
+    if (op == REDUCE_SUM || op == REDUCE_PRODUCT)
+        return is_real ? expr_float(pool, dtype, op == REDUCE_PRODUCT)
+                       : expr_int(pool, dtype, op == REDUCE_PRODUCT);
+    if (is_real)
+        return expr_float(pool, dtype, op == REDUCE_MAX ? -INFINITY : INFINITY);
+    const bool is_signed = dtype_class(dtype) == DTYPE_CLASS_INT;
+    const unsigned bits = dtype_bits(dtype);
+    const uint64_t highest = UINT64_MAX >> (64 - bits + is_signed);
+    const uint64_t lowest = is_signed ? ~highest : 0;
+    return expr_int(pool, dtype, (int64_t)(op == REDUCE_MAX ? lowest : highest));
+}
+
+static enum dtype accumulator_type(const struct flat_nest *nest, uint32_t reduction)
+{
+    return expr_at(nest->definition->pool, nest->reductions[reduction].body)->dtype;
+}
+
+/* Variables that start neutral. */
+static void declare_accumulators(struct emitter *emitter, struct block *block, const struct flat_nest *nest,
+                                 uint32_t *variables)
+{
+    for (uint32_t r = 0; r < nest->reduction_count; r++)
+        variables[r] = build_mutable(
+            block, "sum", neutral(emitter->kernel->pool, nest->reductions[r].op, accumulator_type(nest, r)));
+}
+
+static void accumulate(struct emitter *emitter, struct block *block, const struct flat_nest *nest,
+                       const uint32_t *variables, bool free_order)
+{
+    struct kernel *kernel = emitter->kernel;
+    for (uint32_t r = 0; r < nest->reduction_count; r++) {
+        const expr body = lower_expr(&emitter->lowering, nest->reductions[r].body);
+        build_assign(block, variables[r],
+                     expr_binary(kernel->pool, combines[nest->reductions[r].op],
+                                 kernel_variable(kernel, variables[r]), body));
+        block->at->last->reassociate =
+            free_order && expr_at(kernel->pool, block->at->last->value)->count == 2;
+    }
+}
+
+static void read_accumulators(struct emitter *emitter, const struct flat_nest *nest,
+                              const uint32_t *variables)
+{
+    for (uint32_t r = 0; r < nest->reduction_count; r++)
+        emitter->reduced[r] = kernel_variable(emitter->kernel, variables[r]);
+}
+
+static void emit_row(struct emitter *emitter, struct block *block, const struct flat_nest *nest,
+                     uint32_t vector)
+{
+    uint32_t variables[MAX_BUFFERS];
+    struct block inner = *block, next;
+    declare_accumulators(emitter, block, nest, variables);
+    for (uint32_t axis = nest->rank; axis < nest->rank + nest->reduce_rank; axis++)
+        if (axis != vector) {
+            emit_axis(emitter, &inner, nest, axis, LOOP_SERIAL, &next);
+            inner = next;
+        }
+    if (vector != NO_AXIS) {
+        emit_axis(emitter, &inner, nest, vector, LOOP_VECTORISE, &next);
+        inner = next;
+    }
+    accumulate(emitter, &inner, nest, variables, vector != NO_AXIS);
+    read_accumulators(emitter, nest, variables);
+    emit_stores(emitter, block, nest);
+}
+
+static void emit_unrolled(struct emitter *emitter, struct block *block, const struct flat_nest *nest,
+                          uint32_t vector)
+{
+    uint32_t variables[MAX_BUFFERS];
+    struct block body, inner, next;
+    emit_axis(emitter, block, nest, vector, LOOP_VECTORISE, &body);
+    declare_accumulators(emitter, &body, nest, variables);
+    inner = body;
+    for (uint32_t axis = nest->rank; axis < nest->rank + nest->reduce_rank; axis++) {
+        emit_axis(emitter, &inner, nest, axis, LOOP_UNROLL, &next);
+        inner = next;
+    }
+    accumulate(emitter, &inner, nest, variables, false);
+    read_accumulators(emitter, nest, variables);
+    emit_stores(emitter, &body, nest);
+}
+
+static int64_t column_length(const struct emitter *emitter, const struct flat_nest *nest, uint32_t vector)
+{
+    int64_t extent = COLUMN_CHUNK;
+    if (vector == emitter->chunk_axis)
+        return emitter->chunk;
+    dim_is_constant(emitter->kernel->pool->dims, nest->extents[vector], &extent);
+    return extent;
+}
+
+static void emit_column(struct emitter *emitter, struct block *block, const struct flat_nest *nest,
+                        uint32_t vector)
+{
+    struct kernel *kernel = emitter->kernel;
+    uint32_t sums[MAX_BUFFERS];
+    struct block body, inner = *block, next;
+    const int64_t length = column_length(emitter, nest, vector);
+    emit_axis(emitter, block, nest, vector, LOOP_VECTORISE, &body);
+    for (uint32_t r = 0; r < nest->reduction_count; r++) {
+        const enum dtype dtype = accumulator_type(nest, r);
+        sums[r] = kernel_memory_add(
+            kernel, &(struct kernel_memory){
+                        .space = MEMORY_SCRATCH, .dtype = dtype, .count = length, .label = "sums"});
+        build_store(&body, sums[r], chunk_position(emitter, vector),
+                    neutral(kernel->pool, nest->reductions[r].op, dtype));
+    }
+    for (uint32_t axis = nest->rank; axis < nest->rank + nest->reduce_rank; axis++) {
+        emit_axis(emitter, &inner, nest, axis, LOOP_SERIAL, &next);
+        inner = next;
+    }
+    emit_axis(emitter, &inner, nest, vector, LOOP_VECTORISE, &body);
+    for (uint32_t r = 0; r < nest->reduction_count; r++) {
+        const expr at = chunk_position(emitter, vector), sum = kernel_element(kernel, sums[r], at, 1);
+        const expr value = lower_expr(&emitter->lowering, nest->reductions[r].body);
+        build_store(&body, sums[r], at,
+                    expr_binary(kernel->pool, combines[nest->reductions[r].op], sum, value));
+    }
+    emit_axis(emitter, block, nest, vector, LOOP_VECTORISE, &body);
+    for (uint32_t r = 0; r < nest->reduction_count; r++)
+        emitter->reduced[r] = kernel_element(kernel, sums[r], chunk_position(emitter, vector), 1);
+    emit_stores(emitter, &body, nest);
+}
+
+void emit_nest(struct emitter *emitter, struct block *block, const struct flat_nest *nest,
+               struct nest_form form)
+{
+    struct block inner = *block, next;
+    for (uint32_t axis = 0; axis < nest->rank; axis++)
+        if (!emitter->axes[axis] && (form.kind == FORM_ROW || axis != form.vector)) {
+            emit_axis(emitter, &inner, nest, axis, LOOP_SERIAL, &next);
+            inner = next;
+        }
+    switch (form.kind) {
+    case FORM_MAP:
+        if (form.vector != NO_AXIS) {
+            emit_axis(emitter, &inner, nest, form.vector, LOOP_VECTORISE, &next);
+            inner = next;
+        }
+        emit_stores(emitter, &inner, nest);
+        break;
+    case FORM_ROW:
+        emit_row(emitter, &inner, nest, form.vector);
+        break;
+    case FORM_UNROLL:
+        emit_unrolled(emitter, &inner, nest, form.vector);
+        break;
+    case FORM_COLUMN:
+        emit_column(emitter, &inner, nest, form.vector);
+        break;
+    }
+}
+
+/* ---- figures
+ * ----------------------------------------------------------------------------------------------------- */
+
+static dim product_of(struct dims *dims, const dim *extents, uint32_t count, int64_t factor)
+{
+    dim product = dim_constant(dims, factor);
+    for (uint32_t i = 0; i < count; i++)
+        product = dim_mul(dims, product, extents[i]);
+    return product;
+}
+
+static dim add_known(struct dims *dims, dim a, dim b)
+{
+    const dim sum = dim_add(dims, a, b);
+    return sum == DIM_NONE ? a : sum;
+}
+
+void emit_figures(struct emitter *emitter, const struct flat_nest *nest)
+{
+    struct kernel *kernel = emitter->kernel;
+    struct dims *dims = kernel->pool->dims;
+    const dim bodies = product_of(dims, nest->extents, nest->rank + nest->reduce_rank, body_cost(nest));
+    kernel->operations = add_known(dims, kernel->operations, bodies);
+    kernel->operations =
+        add_known(dims, kernel->operations, product_of(dims, nest->extents, nest->rank, store_cost(nest)));
+    dim bytes = dim_constant(dims, 0);
+    for (uint32_t i = 0; i < kernel->global_count; i++) {
+        const struct tensor_type *type = &nest->definition->buffers.items[emitter->arguments[i].index].type;
+        bytes = add_known(
+            dims, bytes,
+            dim_mul(dims, tensor_elements(dims, type), dim_constant(dims, bits_to_bytes(type->dtype))));
+    }
+    kernel->bytes = bytes;
+}
+
+double nest_seconds(const struct strategy_context *context, const struct flat_nest *nest,
+                    struct nest_form form)
+{
+    const struct dims *dims = nest->definition->pool->dims;
+    const struct machine *machine = context->machine;
+    const double points = (double)hinted(dims, nest->extents, nest->rank);
+    const double bodies = points * (double)hinted(dims, nest->extents + nest->rank, nest->reduce_rank);
+    const double operations = bodies * body_cost(nest) + points * store_cost(nest);
+    /* Vectors reach a quarter of the peak on plain loops, single elements a thirtieth. */
+    const double speed = machine->fp32_per_second / (form.bad ? 30 : 4);
+    const double accesses = (nest->reduction_count ? bodies : 0) + points;
+    const double bytes = accesses * 4;
+    const double memory = bytes / machine->memory_bytes_per_second, compute = operations / speed;
+    return (memory > compute ? memory : compute) * (form.bad ? 1.5 : 1);
+}

@@ -1,0 +1,9 @@
+/* The CPU strategies, for the list in codegen/strategy.c. */
+#ifndef GPUCC_CODEGEN_STRATEGY_CPU_STRATEGIES_H
+#define GPUCC_CODEGEN_STRATEGY_CPU_STRATEGIES_H
+
+#include "codegen/strategy.h"
+
+extern const struct strategy cpu_matmul, cpu_rows, cpu_plain;
+
+#endif
