@@ -409,7 +409,7 @@ static bool collect_operands(const struct dims *dims, enum dim_op op, dim d, dim
 /* Nested ones are one sorted list without operands that another one dominates. */
 static dim extreme(struct dims *dims, enum dim_op op, dim a, dim b)
 {
-    dim operands[MAX_OPERANDS], kept[MAX_OPERANDS];
+    dim operands[MAX_OPERANDS], kept[MAX_OPERANDS] = {0};
     uint32_t count = 0, kept_count = 0;
     if (a == DIM_NONE || b == DIM_NONE || !collect_operands(dims, op, a, operands, &count) ||
         !collect_operands(dims, op, b, operands, &count))

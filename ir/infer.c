@@ -135,7 +135,7 @@ bool infer_axes(struct infer *infer, node_id node, uint32_t input, int rank, uin
                                         "axes are not a list of %d numbers at most", (int)MAX_RANK);
     }
     for (uint32_t i = 0; i < value_count; i++) {
-        uint32_t axis;
+        uint32_t axis = 0;
         if (!infer_axis(infer, node, values[i], rank, &axis))
             return false;
         if (seen[axis])

@@ -5,7 +5,7 @@
 #ifndef GPUCC_TESTS_UNIT_DEFINITION_SUPPORT_H
 #define GPUCC_TESTS_UNIT_DEFINITION_SUPPORT_H
 
-#include "support.h"
+#include "tests/unit/support.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #ifndef GPUCC_TESTS_UNIT_EXPR_FIXTURE_H
 #define GPUCC_TESTS_UNIT_EXPR_FIXTURE_H
 
-#include "support.h"
+#include "tests/unit/support.h"
 
 #include "ir/expr.h"
 

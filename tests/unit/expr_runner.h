@@ -36,14 +36,14 @@ static inline uint64_t runner_bits(float value)
     return word;
 }
 
-static inline void runner_init(struct runner *runner, struct exprs *pool, expr e)
+static inline void runner_init(struct runner *runner, struct exprs *exprs, expr e)
 {
     memset(runner, 0, sizeof *runner);
-    runner->pool = pool;
-    expr_walk_init(&runner->walk, pool->arena);
-    expr_walk_add(&runner->walk, pool, e);
+    runner->pool = exprs;
+    expr_walk_init(&runner->walk, exprs->arena);
+    expr_walk_add(&runner->walk, exprs, e);
     expr_walk_finish(&runner->walk);
-    runner->values = arena_array(pool->arena, runner->walk.order.count, sizeof *runner->values);
+    runner->values = arena_array(exprs->arena, runner->walk.order.count, sizeof *runner->values);
 }
 
 /* The common operations without a call an element. */

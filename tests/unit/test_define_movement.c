@@ -1,6 +1,6 @@
 /* Definitions of operators that move elements, against index arithmetic written out here; and the index maps
  * of Reshape as expressions, since fusion lives on their form. */
-#include "definition_support.h"
+#include "tests/unit/definition_support.h"
 
 static const enum dtype some_types[] = {DTYPE_F32, DTYPE_F16, DTYPE_I64, DTYPE_U8, DTYPE_BOOL};
 enum { SOME_TYPES = sizeof some_types / sizeof *some_types };

@@ -1,6 +1,6 @@
 /* Definitions of elementwise operators against the C library in double, by value at the odd points, and at
  * empty, scalar and broadcast shapes. */
-#include "definition_support.h"
+#include "tests/unit/definition_support.h"
 
 static const double odd_values[] = {0.0,  -0.0, 1.0,  -1.0,     0.5,       -0.5, 1.5,
                                     -2.5, 2.5,  3.75, INFINITY, -INFINITY, NAN,  1e-30};

@@ -1,6 +1,6 @@
 /* Definitions with reductions, windows and sampling, against plain loops in double: Reduce*, normalisations,
  * Softmax, pools, Conv, Gemm, MatMul, Resize. */
-#include "definition_support.h"
+#include "tests/unit/definition_support.h"
 
 static double unit_of(enum dtype dtype)
 {

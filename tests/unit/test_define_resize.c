@@ -1,6 +1,6 @@
 /* Resize against its specification in double: one axis after another by the coordinate formulas, with weights
  * spelled out. */
-#include "definition_support.h"
+#include "tests/unit/definition_support.h"
 
 struct setting {
     const char *mode, *coordinates, *rounding;

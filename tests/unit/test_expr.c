@@ -1,6 +1,6 @@
 /* The builders' simplifications, index arithmetic, affine form, printing and rewriting of scalar expressions.
  */
-#include "expr_fixture.h"
+#include "tests/unit/expr_fixture.h"
 
 #include <math.h>
 #include <string.h>

@@ -2,8 +2,8 @@
  * evaluator. For every function: the largest error in units of the last place over all f16 and bf16 values,
  * over random f32 (f64) of all exponents, and the same bits as the table in docs/kernel-ir.md states; special
  * values by IEEE's rules. With GPUCC_EXHAUSTIVE=1 every f32 is tried. */
-#include "expr_fixture.h"
-#include "expr_runner.h"
+#include "tests/unit/expr_fixture.h"
+#include "tests/unit/expr_runner.h"
 
 #include <inttypes.h>
 

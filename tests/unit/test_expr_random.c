@@ -1,7 +1,7 @@
 /* Properties of simplification: random expressions have the value that their tree has without any rule, at
  * every point that is tried, and index ranges hold that value. */
-#include "expr_fixture.h"
-#include "expr_runner.h"
+#include "tests/unit/expr_fixture.h"
+#include "tests/unit/expr_runner.h"
 
 enum { AXES = 4, SYMBOLS = 2 };
 
@@ -137,7 +137,7 @@ static void check(const struct setting *setting, const struct both_ways *both)
         expr_at(&pool, both->e)->dtype == DTYPE_I64 && expr_index_range(&pool, both->e, &low, &high);
     runner_init(&runner, &pool, both->e);
     for (uint32_t p = 0; p < POINTS; p++) {
-        uint64_t value;
+        uint64_t value = 0;
         runner.axes = setting->axes[p];
         runner.symbols = setting->symbol_values[p];
         assert_true(runner_run(&runner, both->e, NULL, 1, &value));

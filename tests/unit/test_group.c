@@ -1,7 +1,7 @@
 /* Grouping: groups compute what the nodes compute. Random graphs over operators of every kind, with odd,
  * empty and symbolic sizes, are interpreted node by node and group by group at every level; results must be
  * the same bits. Then counts of groups for shapes of graphs that must fuse. */
-#include "support.h"
+#include "tests/unit/support.h"
 
 #include <math.h>
 #include <stdio.h>

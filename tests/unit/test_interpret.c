@@ -1,7 +1,7 @@
 /* The interpreter itself: blocks and runs at sizes around their edges, reductions in both orders, limits,
  * indices out of range, a refusing allocator; and what definition_verify refuses. Definitions are built by
  * hand. */
-#include "definition_support.h"
+#include "tests/unit/definition_support.h"
 
 struct fixture {
     struct arena *arena;

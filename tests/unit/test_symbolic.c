@@ -1,6 +1,6 @@
 /* Symbolic execution: the shape arithmetic that exporters write, over symbols, compared as dims. Each case is
  * a node whose inputs have known contents; unknown stays unknown. */
-#include "definition_support.h"
+#include "tests/unit/definition_support.h"
 
 struct fixture {
     struct arena *arena;
