@@ -435,7 +435,7 @@ static bool parse_weight(struct parser *p)
         made->bytes = arena_alloc(p->graph->arena, (size_t)length);
         blob = made;
     } else if (take(p, "hex")) {
-        struct blob *made;
+        struct blob *made = NULL;
         if (length > MAX_LIST || !parse_hex(p, length, &made))
             return fail(p, "hex digits");
         blob = made;

@@ -1,5 +1,6 @@
-/* Speed of the CPU strategies' contraction kernels: for shapes of well-known models, the strategy that is chosen, its
- * configuration, GFLOP/s of one thread and the share of the peak, which is measured by a loop of fmas on registers.
+/* Speed of the CPU strategies' contraction kernels: for shapes of well-known models, the strategy that is
+ * chosen, its configuration, GFLOP/s of one thread and the share of the peak, which is measured by a loop of
+ * fmas on registers.
  *
  *     cpu_contraction [NAME PART]      only problems whose names hold the text
  */
@@ -15,7 +16,8 @@ static double now(void)
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-/* ---- peak: a kernel of fmas on registers --------------------------------------------------------------------------- */
+/* ---- peak: a kernel of fmas on registers
+ * --------------------------------------------------------------------------- */
 
 enum { SUMS = 12, STEPS = 200000 };
 
@@ -26,14 +28,16 @@ static double peak_flops(struct arena *arena, const struct machine *machine)
     struct kernel *kernel = kernel_new(arena, &dims);
     struct exprs *pool = kernel->pool;
     const uint16_t lanes = (uint16_t)(machine->vector_bytes / 4);
-    const struct kernel_memory memory = {.space = MEMORY_GLOBAL, .dtype = DTYPE_F32, .read = true, .label = "y"};
+    const struct kernel_memory memory = {
+        .space = MEMORY_GLOBAL, .dtype = DTYPE_F32, .read = true, .label = "y"};
     const uint32_t y = kernel_memory_add(kernel, &memory);
     struct block top = {.kernel = kernel, .at = &kernel->body}, body;
     uint32_t sums[SUMS];
     expr step;
     const expr factor = build_declare(&top, "factor", kernel_element(kernel, y, expr_index(pool, 0), lanes));
     for (uint32_t i = 0; i < SUMS; i++)
-        sums[i] = build_mutable(&top, "sum", kernel_element(kernel, y, expr_index(pool, (int64_t)i * lanes), lanes));
+        sums[i] = build_mutable(&top, "sum",
+                                kernel_element(kernel, y, expr_index(pool, (int64_t)i * lanes), lanes));
     build_for(&top, "step", expr_index(pool, 0), expr_index(pool, STEPS), 0, LOOP_SERIAL, &body, &step);
     for (uint32_t i = 0; i < SUMS; i++) {
         const expr arguments[] = {kernel_variable(kernel, sums[i]), factor, factor};
@@ -59,7 +63,8 @@ static double peak_flops(struct arena *arena, const struct machine *machine)
     return 2.0 * SUMS * STEPS * lanes / best;
 }
 
-/* ---- problems -------------------------------------------------------------------------------------------------------- */
+/* ---- problems
+ * -------------------------------------------------------------------------------------------------------- */
 
 struct problem {
     const char *name;
@@ -137,7 +142,8 @@ static expr axis_of(const struct definition *d, uint32_t axis)
 }
 
 /* Attention: heads lie inside the rows of the operands, as transposes that were inlined leave them. */
-static void define_attention(struct arena *arena, struct dims *dims, const struct problem *p, struct definition *d)
+static void define_attention(struct arena *arena, struct dims *dims, const struct problem *p,
+                             struct definition *d)
 {
     const int64_t heads = p->size[0], m = p->size[1], n = p->size[2], k = p->size[3];
     const bool scores = p->kind == SCORES;
@@ -151,7 +157,8 @@ static void define_attention(struct arena *arena, struct dims *dims, const struc
     definition_buffer(d, BUFFER_OUTPUT, tensor_type_new(arena, DTYPE_F32, 3, result));
     struct nest *nest = definition_nest(d, 3, extents, 1, extents + 3);
     const expr h = axis_of(d, 0), i = axis_of(d, 1), j = axis_of(d, 2), r = axis_of(d, 3);
-    const expr left_at[] = {scores ? i : h, scores ? h : i, r}, right_at[] = {scores ? j : r, h, scores ? r : j};
+    const expr left_at[] = {scores ? i : h, scores ? h : i, r},
+               right_at[] = {scores ? j : r, h, scores ? r : j};
     const expr body = expr_binary(d->pool, EXPR_MUL, expr_load(d->pool, 0, DTYPE_F32, 3, left_at),
                                   expr_load(d->pool, 1, DTYPE_F32, 3, right_at));
     const expr result_at[] = {scores ? h : i, scores ? i : h, j};
@@ -197,7 +204,8 @@ static void measure(const struct problem *p, const struct machine *machine, doub
         define_attention(&arena, &graph->dims, p, &definition);
     } else {
         (p->kind == CONV ? define_conv_problem : define_matmul_problem)(&arena, p, &c);
-        assert_true(define_node(graph, case_node(&arena, &c, &symbols, graph), &pool, &diagnostics, &definition));
+        assert_true(
+            define_node(graph, case_node(&arena, &c, &symbols, graph), &pool, &diagnostics, &definition));
         test->constant[1] = true;
     }
     assert_true(group_test_build(test, &arena, &definition, machine, NULL, 0));
@@ -215,9 +223,9 @@ static void measure(const struct problem *p, const struct machine *machine, doub
     struct text config;
     text_init(&config, &arena);
     test->strategy->describe(&test->config, &config);
-    printf("%-8s %-26s %9.1f us %7.1f GFLOP/s %5.1f%%  %s %s (model %.1f us)\n", machine->name, p->name, seconds * 1e6,
-           operations(p) / seconds * 1e-9, operations(p) / seconds / peak * 100, test->strategy->name, config.data,
-           2e6 * test->strategy->cost(&test->context, &test->config));
+    printf("%-8s %-26s %9.1f us %7.1f GFLOP/s %5.1f%%  %s %s (model %.1f us)\n", machine->name, p->name,
+           seconds * 1e6, operations(p) / seconds * 1e-9, operations(p) / seconds / peak * 100,
+           test->strategy->name, config.data, 2e6 * test->strategy->cost(&test->context, &test->config));
     fflush(stdout);
     group_test_close(test);
     arena_release(&arena);

@@ -1,6 +1,6 @@
-/* Groups made runnable by a strategy in a test: the kernels that a strategy builds for a Definition are verified, compiled
- * for an ISA level, run in uneven shares of their parallel loop, and compared with the interpreter. Constants are packed
- * by the strategy's own recipes, run by the interpreter. */
+/* Groups made runnable by a strategy in a test: the kernels that a strategy builds for a Definition are
+ * verified, compiled for an ISA level, run in uneven shares of their parallel loop, and compared with the
+ * interpreter. Constants are packed by the strategy's own recipes, run by the interpreter. */
 #ifndef GPUCC_TESTS_UNIT_STRATEGY_SUPPORT_H
 #define GPUCC_TESTS_UNIT_STRATEGY_SUPPORT_H
 
@@ -40,9 +40,11 @@ static inline const struct strategy *strategy_named(const struct machine *machin
     return NULL;
 }
 
-/* Builds and compiles. `name` NULL: the cheapest; `which`: the candidate. False: the strategy does not fit. */
-static inline bool group_test_build(struct group_test *test, struct arena *arena, const struct definition *definition,
-                                    const struct machine *machine, const char *name, uint32_t which)
+/* Builds and compiles. `name` NULL: the cheapest; `which`: the candidate. False: the strategy does not fit.
+ */
+static inline bool group_test_build(struct group_test *test, struct arena *arena,
+                                    const struct definition *definition, const struct machine *machine,
+                                    const char *name, uint32_t which)
 {
     struct text why;
     text_init(&why, arena);
@@ -82,7 +84,8 @@ static inline bool group_test_build(struct group_test *test, struct arena *arena
     return true;
 }
 
-static inline uint64_t type_bytes(const struct dims *dims, const struct tensor_type *type, const int64_t *symbols)
+static inline uint64_t type_bytes(const struct dims *dims, const struct tensor_type *type,
+                                  const int64_t *symbols)
 {
     int64_t count = 1, size;
     for (int i = 0; i < type->rank; i++) {
@@ -119,8 +122,8 @@ static inline void group_test_pack(struct group_test *test, void *const *buffers
 }
 
 /* Runs all launches, each in `shares` uneven shares. Temporaries are not supported here. */
-static inline void group_test_run(struct group_test *test, const int64_t *symbols, void *const *buffers, void *scratch,
-                                  int64_t shares)
+static inline void group_test_run(struct group_test *test, const int64_t *symbols, void *const *buffers,
+                                  void *scratch, int64_t shares)
 {
     const struct dims *dims = test->group.body.pool->dims;
     for (uint32_t i = 0; i < test->lowered.launches.count; i++) {
@@ -129,14 +132,16 @@ static inline void group_test_run(struct group_test *test, const int64_t *symbol
         int64_t values[MAX_KERNEL_DIMS];
         for (uint32_t k = 0; k < launch->kernel->global_count; k++) {
             assert_true(launch->arguments[k].kind != ARGUMENT_TEMPORARY);
-            arguments[k] = launch->arguments[k].kind == ARGUMENT_DERIVED ? test->derived[launch->arguments[k].index]
-                                                                         : buffers[launch->arguments[k].index];
+            arguments[k] = launch->arguments[k].kind == ARGUMENT_DERIVED
+                               ? test->derived[launch->arguments[k].index]
+                               : buffers[launch->arguments[k].index];
         }
         for (uint32_t k = 0; k < launch->kernel->dims.count; k++)
             values[k] = dim_now(dims, launch->kernel->dims.items[k], symbols);
         const int64_t work = dim_now(dims, launch->kernel->work, symbols);
         for (int64_t share = 0; share < shares; share++)
-            test->functions[i](arguments, values, work * share / shares, work * (share + 1) / shares, scratch);
+            test->functions[i](arguments, values, work * share / shares, work * (share + 1) / shares,
+                               scratch);
     }
 }
 

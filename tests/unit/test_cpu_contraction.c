@@ -1,5 +1,6 @@
-/* The CPU strategies for contractions against the interpreter: matrix products and convolutions at odd sizes, every
- * candidate, on each ISA level that this machine has, with constant and with free sizes, constant and computed operands.
+/* The CPU strategies for contractions against the interpreter: matrix products and convolutions at odd sizes,
+ * every candidate, on each ISA level that this machine has, with constant and with free sizes, constant and
+ * computed operands.
  */
 #include "tests/unit/definition_support.h"
 #include "tests/unit/strategy_support.h"
@@ -48,7 +49,8 @@ static void define_problem(struct problem *p, struct arena *arena, const struct 
         expr axes[MAX_RANK];
         for (uint32_t i = 0; i < nest->rank; i++)
             axes[i] = nest_axis(&p->definition, nest, i);
-        value = expr_binary(&p->pool, EXPR_ADD, value, expr_load(&p->pool, buffer, type.dtype, nest->rank, axes));
+        value =
+            expr_binary(&p->pool, EXPR_ADD, value, expr_load(&p->pool, buffer, type.dtype, nest->rank, axes));
         value = expr_binary(&p->pool, EXPR_MAX, value, expr_float(&p->pool, type.dtype, 0));
     }
     store->value = value;
@@ -94,8 +96,9 @@ static void check_matmul(const int64_t *size, unsigned mode, uint32_t which)
 static void test_matmul_sizes(void **state)
 {
     (void)state;
-    static const int64_t sizes[][3] = {{1, 2, 3},    {1, 17, 40},  {3, 5, 7},    {8, 48, 33},   {13, 33, 129},
-                                       {40, 39, 37}, {29, 16, 600}, {64, 130, 2}, {5, 257, 1030}, {31, 9, 0}};
+    static const int64_t sizes[][3] = {{1, 2, 3},      {1, 17, 40},  {3, 5, 7},     {8, 48, 33},
+                                       {13, 33, 129},  {40, 39, 37}, {29, 16, 600}, {64, 130, 2},
+                                       {5, 257, 1030}, {31, 9, 0}};
     for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (unsigned mode = 0; mode < 6; mode++)
             check_matmul(sizes[i], mode, mode == 5 ? i : 0);
