@@ -104,10 +104,77 @@ static void test_matmul_sizes(void **state)
             check_matmul(sizes[i], mode, mode == 5 ? i : 0);
 }
 
+/* Channels, outputs, groups, then for each spatial dim: size, kernel, stride, dilation, pad before, pad
+ * behind. */
+struct convolution {
+    int64_t batch, channels, outputs, group;
+    uint32_t spatial;
+    int64_t size[3], kernel[3], stride[3], dilation[3], pads[6];
+};
+
+static struct op_case conv_case(struct arena *arena, const struct convolution *v)
+{
+    struct op_case c = {.op = OP_Conv, .input_count = 3, .output_count = 1};
+    int64_t x[5] = {v->batch, v->channels}, w[5] = {v->outputs, v->channels / v->group},
+            y[5] = {v->batch, v->outputs};
+    for (uint32_t i = 0; i < v->spatial; i++) {
+        x[2 + i] = v->size[i];
+        w[2 + i] = v->kernel[i];
+        y[2 + i] =
+            (v->size[i] + v->pads[i] + v->pads[v->spatial + i] - v->dilation[i] * (v->kernel[i] - 1) - 1) /
+                v->stride[i] +
+            1;
+    }
+    const int rank = (int)v->spatial + 2;
+    c.inputs[0] = tensor_new(arena, DTYPE_F32, rank, x);
+    c.inputs[1] = tensor_new(arena, DTYPE_F32, rank, w);
+    c.inputs[2] = tensor_new(arena, DTYPE_F32, SIZES(v->outputs));
+    c.outputs[0] = tensor_new(arena, DTYPE_F32, rank, y);
+    add_attribute(&c, attribute_ints(ATTR_strides, v->spatial, v->stride));
+    add_attribute(&c, attribute_ints(ATTR_dilations, v->spatial, v->dilation));
+    add_attribute(&c, attribute_ints(ATTR_pads, 2 * v->spatial, v->pads));
+    add_attribute(&c, attribute_int(ATTR_group, v->group));
+    return c;
+}
+
+static void check_conv(const struct convolution *v, const char *strategy, unsigned mode, uint32_t which)
+{
+    TEST_ARENA(arena);
+    struct op_case c = conv_case(&arena, v);
+    struct problem p;
+    define_problem(&p, &arena, &c, false, (enum finish)(mode % 3));
+    p.constant[1] = mode != 1;
+    check_problem(&p, strategy, which, "Conv");
+    arena_release(&arena);
+}
+
+static const struct convolution convolutions[] = {
+    {1, 3, 5, 1, 2, {9, 11}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}},
+    {2, 4, 17, 1, 2, {7, 7}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}},
+    {1, 64, 33, 1, 2, {14, 14}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}},
+    {1, 3, 20, 1, 2, {37, 41}, {7, 7}, {2, 2}, {1, 1}, {3, 3, 3, 3}},
+    {1, 5, 9, 1, 2, {13, 40}, {3, 2}, {2, 3}, {1, 2}, {0, 2, 1, 0}},
+    {2, 8, 12, 4, 2, {10, 9}, {3, 3}, {1, 1}, {2, 2}, {2, 2, 2, 2}},
+    {1, 6, 10, 2, 2, {8, 21}, {1, 1}, {2, 2}, {1, 1}, {0, 0, 0, 0}},
+    {1, 37, 7, 1, 2, {5, 6}, {5, 5}, {1, 1}, {1, 1}, {2, 2, 2, 2}},
+    {3, 7, 40, 1, 1, {50}, {5}, {1}, {1}, {2, 2}},
+    {1, 7, 4, 1, 1, {50}, {3}, {2}, {3}, {1, 4}},
+    {1, 3, 6, 1, 3, {5, 6, 19}, {3, 2, 3}, {1, 2, 1}, {1, 1, 1}, {1, 0, 1, 1, 1, 1}},
+};
+
+static void test_conv_sizes(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < sizeof convolutions / sizeof *convolutions; i++)
+        for (unsigned mode = 0; mode < 3; mode++)
+            check_conv(&convolutions[i], "cpu_conv", mode, mode == 2 ? 3 : 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_matmul_sizes),
+        cmocka_unit_test(test_conv_sizes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

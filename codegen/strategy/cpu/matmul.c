@@ -6,40 +6,6 @@
 
 #include <math.h>
 
-/* Cycles to pack one element of a side; 0: nothing is packed at run time. */
-static double packing_cost(const struct product *product, const struct side *side, bool columns)
-{
-    struct operand operand = {.side = side};
-    if (side->constant || (!columns && tile_direct(product, &operand)))
-        return 0;
-    const struct expr_node load = *expr_at(product->definition.pool, side->load);
-    const double work = 0.05 * expr_cost(product->definition.pool, side->factor);
-    if (load.op == EXPR_LOAD_OR || product->digit_count > 1)
-        return 8 + 10 * work;
-    const bool consecutive =
-        columns && side->axis_count > 0 &&
-        dim_equals_constant(product->dims,
-                            product_load_growth(product, side->load, side->axes[side->axis_count - 1]), 1);
-    return consecutive ? 0.2 + work : 1.6 + 10 * work;
-}
-
-static struct tile_sizes sizes_of(const struct product *product)
-{
-    const struct nest *nest = product->nest;
-    uint32_t cost = 0;
-    for (uint32_t i = 0; i < nest->store_count; i++)
-        cost += expr_cost(product->definition.pool, nest->stores[i].value);
-    return (struct tile_sizes){
-        .outer = dim_hint(product->dims, product->outer_extent),
-        .rows = dim_hint(product->dims, product->rows.extent),
-        .columns = dim_hint(product->dims, product->columns.extent),
-        .depth = dim_hint(product->dims, product->depth),
-        .column_cost = packing_cost(product, &product->columns, true),
-        .row_cost = packing_cost(product, &product->rows, false),
-        .store_cost = product->swapped ? 2.5 + 0.5 * cost : 0.2 + 0.06 * cost,
-    };
-}
-
 static bool matmul_fits(const struct strategy_context *context, struct text *why)
 {
     struct product product;
@@ -56,7 +22,7 @@ static uint32_t both_orders(const struct strategy_context *context, struct confi
         struct product *product = arena_new(context->arena, struct product);
         if (!product_find(context, swap != 0, product, &why))
             continue;
-        const struct tile_sizes sizes = sizes_of(product);
+        const struct tile_sizes sizes = tile_sizes_of(product);
         count = tile_candidates(context, product, &sizes, out, cycles, count, limit);
     }
     return count;
@@ -77,7 +43,7 @@ static double matmul_cost(const struct strategy_context *context, const struct c
     text_init(&why, context->arena);
     if (!product_find(context, config->value[TILE_SWAP] != 0, product, &why))
         return HUGE_VAL;
-    const struct tile_sizes sizes = sizes_of(product);
+    const struct tile_sizes sizes = tile_sizes_of(product);
     return tile_seconds(context, product, &sizes, config);
 }
 

@@ -530,8 +530,12 @@ static void set_operand(const struct tiler *t, struct operand *operand, const st
         operand->mode = OPERAND_CONSTANT;
     else if (packer->pack && packer->columns == columns)
         operand->stride = width + packer->slack;
-    else if (!columns && tile_direct(t->product, operand))
-        operand->mode = OPERAND_DIRECT;
+    else if (!columns && tile_direct(t->product, operand)) {
+        int64_t growth = 0;
+        if (!dim_is_constant(dims, operand->row_growth, &growth) ||
+            tile_rows_fit(width, growth, dtype_bits(t->product->accumulator) / 8))
+            operand->mode = OPERAND_DIRECT;
+    }
 }
 
 bool tile_build(const struct strategy_context *context, const struct product *product,
@@ -548,6 +552,7 @@ bool tile_build(const struct strategy_context *context, const struct product *pr
                         .lanes = tile_lanes(context->machine, product->accumulator)};
     if (!packer)
         packer = &none;
+    t->packer = packer;
     set_operand(t, &t->rows, &product->rows, (uint32_t)config->value[TILE_ROWS], packer);
     set_operand(t, &t->columns, &product->columns, (uint32_t)config->value[TILE_VECTORS] * t->lanes, packer);
     int64_t depth;

@@ -33,6 +33,7 @@ enum operand_mode {
 };
 
 struct tiler;
+struct packer;
 struct operand {
     const struct side *side;
     enum operand_mode mode;
@@ -49,6 +50,7 @@ struct tiler {
     const struct strategy_context *context;
     const struct product *product;
     const struct config *config;
+    const struct packer *packer;
     struct kernel *kernel;
     struct lowering lowering;
     uint32_t memories[MAX_BUFFERS];
@@ -89,10 +91,15 @@ void tile_store(struct tiler *tiler, struct block *block, expr tile, expr row_ti
 /* Figures for choosing a configuration, by the sizes' hints. */
 struct tile_sizes {
     int64_t outer, rows, columns, depth;
+    bool direct;                  /* rows may be broadcast from memory, if they are not too many: */
+    int64_t row_growth;           /* elements to the next one; 0: not known */
     double column_cost, row_cost; /* cycles to pack an element; 0: not packed at run time */
     double store_cost;            /* cycles to store an element */
     uint32_t channels, taps;      /* conv.c: the depth is channels x taps; else 0 */
 };
+/* Rows that far apart can be read side by side without losing each other's cache lines. */
+bool tile_rows_fit(int64_t rows, int64_t growth, uint32_t bytes);
+struct tile_sizes tile_sizes_of(const struct product *product);
 /* Keeps `out` sorted by cycles; returns the new count. */
 uint32_t tile_candidates(const struct strategy_context *context, const struct product *product,
                          const struct tile_sizes *sizes, struct config *out, double *cycles, uint32_t count,

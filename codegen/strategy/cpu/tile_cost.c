@@ -8,6 +8,17 @@
 enum { THREADS = 2, SCRATCH_LIMIT = 6 << 20, CACHE_BYTES = 700 << 10, FIRST_CACHE_BYTES = 24 << 10 };
 static const double cycles_a_second = 3.3e9;
 
+/* Rows that are read side by side fit the ways of a 32 KiB cache of 8 ways and 64-byte lines. */
+bool tile_rows_fit(int64_t rows, int64_t growth, uint32_t bytes)
+{
+    enum { LINE = 64, SETS = 64, WAYS = 6 };
+    int64_t sets = SETS;
+    for (int64_t step = growth * bytes / LINE; growth * bytes % LINE == 0 && step % 2 == 0 && sets > 1;
+         step /= 2)
+        sets /= 2;
+    return growth == 0 || rows <= sets * WAYS;
+}
+
 struct model {
     const struct tile_sizes *sizes;
     uint32_t lanes, registers;
@@ -56,13 +67,14 @@ static double config_cycles(const struct model *m, const struct config *c)
         cycles += tile_cycles(m, row_edge, column_edge, blocks, near);
     cycles += (double)(s->rows * s->columns) * s->store_cost;
     cycles += (double)(s->columns * s->depth * row_blocks) * s->column_cost;
-    cycles += (double)(s->rows * s->depth * column_blocks) * s->row_cost;
+    const double row_cost = s->direct && tile_rows_fit(height, s->row_growth, m->bytes) ? 0 : s->row_cost;
+    cycles += (double)(s->rows * s->depth * column_blocks) * row_cost;
     int64_t scratch = 0;
     if (blocks > 1)
         scratch += height * width * c->value[TILE_ROW_BLOCK] * c->value[TILE_COLUMN_BLOCK];
     if (s->column_cost > 0)
         scratch += c->value[TILE_COLUMN_BLOCK] * width * depth;
-    if (s->row_cost > 0)
+    if (row_cost > 0)
         scratch += c->value[TILE_ROW_BLOCK] * height * depth;
     scratch *= m->bytes;
     if (scratch > SCRATCH_LIMIT)
@@ -133,6 +145,46 @@ static uint32_t try_tile(const struct model *m, struct config config, struct con
         }
     }
     return count;
+}
+
+/* Cycles to pack one element of a side; 0: nothing is packed at run time. */
+static double packing_cost(const struct product *product, const struct side *side, bool columns)
+{
+    if (side->constant)
+        return 0;
+    const struct expr_node load = *expr_at(product->definition.pool, side->load);
+    const double work = 0.05 * expr_cost(product->definition.pool, side->factor);
+    if (load.op == EXPR_LOAD_OR || product->digit_count > 1)
+        return 8 + 10 * work;
+    const bool consecutive =
+        columns && side->axis_count > 0 &&
+        dim_equals_constant(product->dims,
+                            product_load_growth(product, side->load, side->axes[side->axis_count - 1]), 1);
+    return consecutive ? 0.2 + work : 1.6 + 10 * work;
+}
+
+struct tile_sizes tile_sizes_of(const struct product *product)
+{
+    const struct nest *nest = product->nest;
+    uint32_t cost = 0;
+    for (uint32_t i = 0; i < nest->store_count; i++)
+        cost += expr_cost(product->definition.pool, nest->stores[i].value);
+    struct operand operand = {.side = &product->rows};
+    int64_t growth = 0;
+    const bool direct = !product->rows.constant && tile_direct(product, &operand);
+    if (direct && !dim_is_constant(product->dims, operand.row_growth, &growth))
+        growth = 0;
+    return (struct tile_sizes){
+        .direct = direct,
+        .row_growth = growth,
+        .outer = dim_hint(product->dims, product->outer_extent),
+        .rows = dim_hint(product->dims, product->rows.extent),
+        .columns = dim_hint(product->dims, product->columns.extent),
+        .depth = dim_hint(product->dims, product->depth),
+        .column_cost = packing_cost(product, &product->columns, true),
+        .row_cost = packing_cost(product, &product->rows, false),
+        .store_cost = product->swapped ? 2.5 + 0.5 * cost : 0.2 + 0.06 * cost,
+    };
 }
 
 static struct model model_of(const struct strategy_context *context, const struct product *product,
