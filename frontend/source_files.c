@@ -67,9 +67,12 @@ static const char *check_location(const char *location)
         return "its location has a backslash";
     if (strlen(location) >= PATH_MAX / 2)
         return "its location is too long";
-    for (const char *part = location; part; part = strchr(part, '/'), part += part != NULL)
+    for (const char *part = location; part;) {
         if (!strncmp(part, "..", 2) && (part[2] == '/' || part[2] == '\0'))
             return "its location leaves the model's folder";
+        const char *slash = strchr(part, '/');
+        part = slash ? slash + 1 : NULL;
+    }
     return NULL;
 }
 

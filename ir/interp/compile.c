@@ -112,7 +112,7 @@ static const expr *used_arguments(const struct compiler *c, const struct expr_no
         return node->arguments;
     }
     *count = node->op == EXPR_LOAD_OR;
-    return node->arguments + node->count - *count;
+    return *count ? node->arguments + node->count - *count : NULL;
 }
 
 /* From the roots down: which nodes are needed, and until when. */
