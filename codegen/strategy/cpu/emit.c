@@ -109,6 +109,54 @@ static struct nest_form best_axis(const struct flat_nest *nest, enum nest_form_k
     return form;
 }
 
+static const enum expr_op combines[] = {
+    [REDUCE_SUM] = EXPR_ADD, [REDUCE_PRODUCT] = EXPR_MUL, [REDUCE_MAX] = EXPR_MAX, [REDUCE_MIN] = EXPR_MIN};
+
+static expr neutral(struct exprs *pool, enum reduce_op op, enum dtype dtype)
+{
+    const bool is_real = dtype_is_float(dtype);
+    if (op == REDUCE_SUM || op == REDUCE_PRODUCT)
+        return is_real ? expr_float(pool, dtype, op == REDUCE_PRODUCT)
+                       : expr_int(pool, dtype, op == REDUCE_PRODUCT);
+    if (is_real)
+        return expr_float(pool, dtype, op == REDUCE_MAX ? -INFINITY : INFINITY);
+    const bool is_signed = dtype_class(dtype) == DTYPE_CLASS_INT;
+    const unsigned bits = dtype_bits(dtype);
+    const uint64_t highest = UINT64_MAX >> (64 - bits + is_signed);
+    const uint64_t lowest = is_signed ? ~highest : 0;
+    return expr_int(pool, dtype, (int64_t)(op == REDUCE_MAX ? lowest : highest));
+}
+
+/* The guarded load that a reduction is over, alone or converted: what it gives outside its buffer must be
+ * neutral. */
+static const struct expr_node *window_load(const struct flat_nest *nest)
+{
+    struct exprs *pool = nest->definition->pool;
+    if (nest->reduction_count != 1)
+        return NULL;
+    const struct reduction *reduction = &nest->reductions[0];
+    const enum dtype dtype = expr_at(pool, reduction->body)->dtype;
+    expr load = reduction->body;
+    if (expr_at(pool, load)->op == EXPR_CONVERT)
+        load = expr_at(pool, load)->arguments[0];
+    const struct expr_node *node = expr_at(pool, load);
+    if (node->op != EXPR_LOAD_OR || nest->kept >> node->value & 1)
+        return NULL;
+    const expr otherwise = expr_convert(pool, dtype, node->arguments[node->count - 1]);
+    return otherwise == neutral(pool, reduction->op, dtype) ? expr_at(pool, load) : NULL;
+}
+
+/* Every index goes up evenly along the axis, or not at all. */
+static bool window_along(const struct flat_nest *nest, const struct expr_node *load, uint32_t axis)
+{
+    if (!load || axis == NO_AXIS)
+        return false;
+    for (uint32_t i = 0; i + 1 < load->count; i++)
+        if (index_stride(nest->definition->pool, load->arguments[i], axis) < 0)
+            return false;
+    return true;
+}
+
 static bool may_unroll(const struct flat_nest *nest)
 {
     const struct dims *dims = nest->definition->pool->dims;
@@ -127,14 +175,16 @@ struct nest_form choose_form(const struct flat_nest *nest, uint32_t fixed, bool 
     if (unroll.vector == NO_AXIS)
         return row;
     const int64_t points = hinted(dims, nest->extents + nest->rank, nest->reduce_rank);
+    int64_t extent;
+    const bool bounded = allow_column || (dim_is_constant(dims, nest->extents[unroll.vector], &extent) &&
+                                          extent > 0 && extent <= COLUMN_CHUNK);
+    if (bounded && window_along(nest, window_load(nest), unroll.vector))
+        return (struct nest_form){FORM_WINDOW, unroll.vector, 0};
     if (may_unroll(nest) && (unroll.bad <= row.bad || points < 16))
         return unroll;
     struct nest_form column = unroll;
     column.kind = FORM_COLUMN;
-    int64_t extent;
-    const bool bounded =
-        dim_is_constant(dims, nest->extents[column.vector], &extent) && extent > 0 && extent <= COLUMN_CHUNK;
-    return column.bad < row.bad && (allow_column || bounded) ? column : row;
+    return column.bad < row.bad && bounded ? column : row;
 }
 
 /* ---- loops
@@ -240,24 +290,6 @@ static void emit_stores(struct emitter *emitter, struct block *block, const stru
 /* ---- reductions
  * -------------------------------------------------------------------------------------------------- */
 
-static const enum expr_op combines[] = {
-    [REDUCE_SUM] = EXPR_ADD, [REDUCE_PRODUCT] = EXPR_MUL, [REDUCE_MAX] = EXPR_MAX, [REDUCE_MIN] = EXPR_MIN};
-
-static expr neutral(struct exprs *pool, enum reduce_op op, enum dtype dtype)
-{
-    const bool is_real = dtype_is_float(dtype);
-    if (op == REDUCE_SUM || op == REDUCE_PRODUCT)
-        return is_real ? expr_float(pool, dtype, op == REDUCE_PRODUCT)
-                       : expr_int(pool, dtype, op == REDUCE_PRODUCT);
-    if (is_real)
-        return expr_float(pool, dtype, op == REDUCE_MAX ? -INFINITY : INFINITY);
-    const bool is_signed = dtype_class(dtype) == DTYPE_CLASS_INT;
-    const unsigned bits = dtype_bits(dtype);
-    const uint64_t highest = UINT64_MAX >> (64 - bits + is_signed);
-    const uint64_t lowest = is_signed ? ~highest : 0;
-    return expr_int(pool, dtype, (int64_t)(op == REDUCE_MAX ? lowest : highest));
-}
-
 static enum dtype accumulator_type(const struct flat_nest *nest, uint32_t reduction)
 {
     return expr_at(nest->definition->pool, nest->reductions[reduction].body)->dtype;
@@ -339,37 +371,119 @@ static int64_t column_length(const struct emitter *emitter, const struct flat_ne
     return extent;
 }
 
-static void emit_column(struct emitter *emitter, struct block *block, const struct flat_nest *nest,
-                        uint32_t vector)
+/* Scratch accumulators along the vector axis, all neutral. */
+static void clear_sums(struct emitter *emitter, struct block *block, const struct flat_nest *nest,
+                       uint32_t vector, uint32_t *sums)
 {
     struct kernel *kernel = emitter->kernel;
-    uint32_t sums[MAX_BUFFERS];
-    struct block body, inner = *block, next;
     const int64_t length = column_length(emitter, nest, vector);
+    struct block body;
     emit_axis(emitter, block, nest, vector, LOOP_VECTORISE, &body);
     for (uint32_t r = 0; r < nest->reduction_count; r++) {
         const enum dtype dtype = accumulator_type(nest, r);
-        sums[r] = kernel_memory_add(
-            kernel, &(struct kernel_memory){
-                        .space = MEMORY_SCRATCH, .dtype = dtype, .count = length, .label = "sums"});
+        const struct kernel_memory memory = {
+            .space = MEMORY_SCRATCH, .dtype = dtype, .count = length, .label = "sums"};
+        sums[r] = kernel_memory_add(kernel, &memory);
         build_store(&body, sums[r], chunk_position(emitter, vector),
                     neutral(kernel->pool, nest->reductions[r].op, dtype));
     }
+}
+
+static void add_to_sum(struct emitter *emitter, struct block *body, const struct flat_nest *nest,
+                       uint32_t vector, uint32_t reduction, uint32_t memory, expr value)
+{
+    struct kernel *kernel = emitter->kernel;
+    const expr at = chunk_position(emitter, vector), sum = kernel_element(kernel, memory, at, 1);
+    build_store(body, memory, at,
+                expr_binary(kernel->pool, combines[nest->reductions[reduction].op], sum, value));
+}
+
+static void store_sums(struct emitter *emitter, struct block *block, const struct flat_nest *nest,
+                       uint32_t vector, const uint32_t *sums)
+{
+    struct block body;
+    emit_axis(emitter, block, nest, vector, LOOP_VECTORISE, &body);
+    for (uint32_t r = 0; r < nest->reduction_count; r++)
+        emitter->reduced[r] = kernel_element(emitter->kernel, sums[r], chunk_position(emitter, vector), 1);
+    emit_stores(emitter, &body, nest);
+}
+
+static struct block open_reduced(struct emitter *emitter, struct block *block, const struct flat_nest *nest)
+{
+    struct block inner = *block, next;
     for (uint32_t axis = nest->rank; axis < nest->rank + nest->reduce_rank; axis++) {
         emit_axis(emitter, &inner, nest, axis, LOOP_SERIAL, &next);
         inner = next;
     }
+    return inner;
+}
+
+static void emit_column(struct emitter *emitter, struct block *block, const struct flat_nest *nest,
+                        uint32_t vector)
+{
+    uint32_t sums[MAX_BUFFERS];
+    clear_sums(emitter, block, nest, vector, sums);
+    struct block inner = open_reduced(emitter, block, nest), body;
     emit_axis(emitter, &inner, nest, vector, LOOP_VECTORISE, &body);
-    for (uint32_t r = 0; r < nest->reduction_count; r++) {
-        const expr at = chunk_position(emitter, vector), sum = kernel_element(kernel, sums[r], at, 1);
-        const expr value = lower_expr(&emitter->lowering, nest->reductions[r].body);
-        build_store(&body, sums[r], at,
-                    expr_binary(kernel->pool, combines[nest->reductions[r].op], sum, value));
-    }
-    emit_axis(emitter, block, nest, vector, LOOP_VECTORISE, &body);
     for (uint32_t r = 0; r < nest->reduction_count; r++)
-        emitter->reduced[r] = kernel_element(kernel, sums[r], chunk_position(emitter, vector), 1);
-    emit_stores(emitter, &body, nest);
+        add_to_sum(emitter, &body, nest, vector, r, sums[r],
+                   lower_expr(&emitter->lowering, nest->reductions[r].body));
+    store_sums(emitter, block, nest, vector, sums);
+}
+
+/* Cuts [begin, end) to where 0 <= index < size. The index is first + stride * axis; a stride of 0 gives a
+ * condition. */
+static void cut_range(struct emitter *emitter, const struct flat_nest *nest, expr index, uint32_t vector,
+                      dim size, expr *begin, expr *end, expr *condition)
+{
+    struct exprs *pool = emitter->kernel->pool;
+    const int64_t stride = index_stride(nest->definition->pool, index, vector);
+    const expr zero = expr_index(pool, 0), limit = kernel_dim(emitter->kernel, size);
+    emitter->axes[vector] = zero;
+    const expr first = lower_expr(&emitter->lowering, index);
+    if (stride == 0) {
+        *condition = expr_binary(pool, EXPR_AND, *condition, expr_binary(pool, EXPR_LESS_EQUAL, zero, first));
+        *condition = expr_binary(pool, EXPR_AND, *condition, expr_binary(pool, EXPR_LESS, first, limit));
+        return;
+    }
+    const expr step = expr_index(pool, stride), round = expr_index(pool, stride - 1);
+    const expr below = expr_binary(pool, EXPR_MAX, expr_binary(pool, EXPR_SUB, zero, first), zero);
+    const expr above = expr_binary(pool, EXPR_MAX, expr_binary(pool, EXPR_SUB, limit, first), zero);
+    const expr low = expr_binary(pool, EXPR_INDEX_DIV, expr_binary(pool, EXPR_ADD, below, round), step);
+    const expr high = expr_binary(pool, EXPR_INDEX_DIV, expr_binary(pool, EXPR_ADD, above, round), step);
+    *begin = expr_binary(pool, EXPR_MAX, *begin, low);
+    *end = expr_binary(pool, EXPR_MIN, *end, high);
+}
+
+static void emit_window(struct emitter *emitter, struct block *block, const struct flat_nest *nest,
+                        uint32_t vector)
+{
+    struct kernel *kernel = emitter->kernel;
+    struct exprs *from = nest->definition->pool, *pool = kernel->pool;
+    const struct expr_node load = *window_load(nest);
+    const struct tensor_type *type = &nest->definition->buffers.items[load.value].type;
+    const bool chunked = vector == emitter->chunk_axis;
+    uint32_t sums[1];
+    clear_sums(emitter, block, nest, vector, sums);
+    struct block inner = open_reduced(emitter, block, nest), body;
+    expr begin = chunked ? emitter->chunk_begin : expr_index(pool, 0);
+    expr end = chunked ? emitter->chunk_end : kernel_dim(kernel, nest->extents[vector]);
+    expr condition = expr_int(pool, DTYPE_BOOL, 1), run;
+    for (int i = 0; i < type->rank; i++)
+        cut_range(emitter, nest, load.arguments[i], vector, type->dims[i], &begin, &end, &condition);
+    int64_t always;
+    if (!expr_constant_int(pool, condition, &always) || !always) {
+        build_if(&inner, condition, &body, NULL);
+        inner = body;
+    }
+    const struct statement *statement = build_for(&inner, "i", begin, end, 0, LOOP_VECTORISE, &body, &run);
+    kernel->variables.items[statement->variable].extent = nest->extents[vector];
+    emitter->axes[vector] = kernel_variable(kernel, statement->variable);
+    const expr flat = flat_index(from, type, load.arguments);
+    const expr inside = expr_convert(from, accumulator_type(nest, 0),
+                                     expr_load(from, (uint32_t)load.value, load.dtype, 1, &flat));
+    add_to_sum(emitter, &body, nest, vector, 0, sums[0], lower_expr(&emitter->lowering, inside));
+    store_sums(emitter, block, nest, vector, sums);
 }
 
 void emit_nest(struct emitter *emitter, struct block *block, const struct flat_nest *nest,
@@ -397,6 +511,9 @@ void emit_nest(struct emitter *emitter, struct block *block, const struct flat_n
         break;
     case FORM_COLUMN:
         emit_column(emitter, &inner, nest, form.vector);
+        break;
+    case FORM_WINDOW:
+        emit_window(emitter, &inner, nest, form.vector);
         break;
     }
 }

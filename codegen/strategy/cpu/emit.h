@@ -1,17 +1,19 @@
 /* How the CPU strategies write loops: one nest at a time into a kernel, under whatever loops the strategy has
- * opened around it. A nest takes one of four forms by its vector axis, the one that LLVM vectorises:
+ * opened around it. A nest takes one of five forms by its vector axis, the one that LLVM vectorises:
  *
  *   MAP     no reduction: the vector axis is a parallel one, innermost
  *   ROW     the vector axis is reduced, innermost; one accumulator a reduction
  *   UNROLL  a reduction over a few constant points, written out in a loop over a parallel axis
- *   COLUMN  the vector axis is parallel, inside the reduced loops; accumulators stand in scratch */
+ *   COLUMN  the vector axis is parallel, inside the reduced loops; accumulators stand in scratch
+ *   WINDOW  the same over one guarded load that counts for nothing outside its buffer: each run along the
+ * vector axis is cut to where the load is inside, so that no load is guarded */
 #ifndef GPUCC_CODEGEN_STRATEGY_CPU_EMIT_H
 #define GPUCC_CODEGEN_STRATEGY_CPU_EMIT_H
 
 #include "codegen/strategy.h"
 #include "codegen/strategy/cpu/nest.h"
 
-enum nest_form_kind { FORM_MAP, FORM_ROW, FORM_UNROLL, FORM_COLUMN };
+enum nest_form_kind { FORM_MAP, FORM_ROW, FORM_UNROLL, FORM_COLUMN, FORM_WINDOW };
 
 struct nest_form {
     enum nest_form_kind kind;
@@ -50,8 +52,8 @@ void emitter_init(struct emitter *emitter, const struct strategy_context *contex
 void emitter_reset(struct emitter *emitter);
 struct kernel_launch emitter_launch(const struct emitter *emitter);
 
-/* The best form with these axes fixed (bit a: axis a). COLUMN only where a chunk or a small constant extent
- * bounds it. */
+/* The best form with these axes fixed (bit a: axis a). COLUMN and WINDOW only where a chunk or a small
+ * constant extent bounds it. */
 struct nest_form choose_form(const struct flat_nest *nest, uint32_t fixed, bool allow_column);
 /* Writes the nest: loops over the axes that are not set in `emitter->axes`, then stores. */
 void emit_nest(struct emitter *emitter, struct block *block, const struct flat_nest *nest,

@@ -72,7 +72,7 @@ static void build_nest(const struct strategy_context *context, uint32_t number, 
     uint32_t axes[MAX_AXES];
     int64_t items, chunk = 0;
     const uint32_t count = worker_axes(&plan, axes, &items);
-    if (plan.form.kind == FORM_COLUMN)
+    if (plan.form.kind == FORM_COLUMN || plan.form.kind == FORM_WINDOW)
         chunk = COLUMN_CHUNK;
     else if (plan.form.kind == FORM_MAP && plan.form.vector != NO_AXIS && items < FEW_ITEMS)
         chunk = MAP_CHUNK;

@@ -1,6 +1,6 @@
-/* Softmax, norms and reductions with what stands around them: one item of the parallel loop is one row, whose reductions
- * stay in variables from nest to nest; the row itself stays in the first cache. Only where the row lies in order in memory:
- * else separate nests, each along its own best axis, are faster (plain.c). */
+/* Softmax, norms and reductions with what stands around them: one item of the parallel loop is one row, whose
+ * reductions stay in variables from nest to nest; the row itself stays in the first cache. Only where the row
+ * lies in order in memory: else separate nests, each along its own best axis, are faster (plain.c). */
 #include "codegen/strategy/cpu/emit.h"
 #include "codegen/strategy/cpu/strategies.h"
 #include "codegen/strategy/row_group.h"
@@ -38,7 +38,7 @@ static bool rows_fits(const struct strategy_context *context, struct text *why)
     for (uint32_t n = 0; n < rows.body->nests.count; n++) {
         struct flat_nest nest;
         const struct nest_form form = row_form(&rows, n, &nest);
-        if (form.kind == FORM_COLUMN || form.kind == FORM_UNROLL || form.bad > 1) {
+        if ((form.kind != FORM_MAP && form.kind != FORM_ROW) || form.bad > 1) {
             text_put(why, "a row that does not lie in order in memory");
             return false;
         }
@@ -72,8 +72,8 @@ static double rows_cost(const struct strategy_context *context, const struct con
     return seconds;
 }
 
-static bool rows_build(const struct strategy_context *context, const struct config *config, struct lowered_group *out,
-                       struct text *why)
+static bool rows_build(const struct strategy_context *context, const struct config *config,
+                       struct lowered_group *out, struct text *why)
 {
     struct row_group rows;
     struct emitter emitter;
