@@ -5,124 +5,11 @@
  *
  * Depth order: blocks of channels, then taps, then the channels of the block, so that masks are made once for
  * all of them. Nothing is read outside the image, whatever its size. */
+#include "codegen/strategy/cpu/pixels.h"
 #include "codegen/strategy/cpu/strategies.h"
 #include "codegen/strategy/cpu/tile.h"
 
 #include <math.h>
-#include <string.h>
-
-/* What the load of the pixels looks like. */
-struct pixels {
-    struct product *product;
-    const struct side *side;
-    uint32_t run;   /* the axis of outputs in one row */
-    int64_t stride; /* inputs to the next output of the run */
-    bool has_channel;
-    struct digit channel; /* the reduced axis that is in no index together with a pixel axis */
-    uint32_t tap_count;
-    struct digit taps[MAX_DIGITS];
-    int64_t tap_points; /* product of the taps' extents */
-};
-
-static bool index_uses_pixels(const struct product *product, const struct side *side, expr index)
-{
-    for (uint32_t i = 0; i < side->axis_count; i++)
-        if (product_uses(product, index, side->axes[i]))
-            return true;
-    return false;
-}
-
-/* A reduced axis that shifts a pixel's position is a tap; another one is a channel. */
-static bool is_tap(const struct pixels *p, uint32_t axis)
-{
-    const struct expr_node load = *expr_at(p->product->definition.pool, p->side->load);
-    const uint32_t rank = load.op == EXPR_LOAD_OR ? load.count - 1u : load.count;
-    for (uint32_t i = 0; i < rank; i++)
-        if (product_uses(p->product, load.arguments[i], axis) &&
-            index_uses_pixels(p->product, p->side, load.arguments[i]))
-            return true;
-    return false;
-}
-
-static bool sort_digits(struct pixels *p, struct text *why)
-{
-    const struct product *product = p->product;
-    int64_t extent;
-    p->tap_points = 1;
-    for (uint32_t i = 0; i < product->digit_count; i++) {
-        const struct digit digit = product->digits[i];
-        if (!dim_is_constant(product->dims, digit.extent, &extent) || extent < 1) {
-            text_put(why, "the size of the kernel or the number of channels is not known");
-            return false;
-        }
-        if (!p->has_channel && !is_tap(p, digit.axis)) {
-            p->has_channel = true;
-            p->channel = digit;
-            continue;
-        }
-        p->taps[p->tap_count++] = digit;
-        p->tap_points *= extent;
-    }
-    if (p->tap_points <= 512)
-        return true;
-    text_put(why, "the kernel has too many taps");
-    return false;
-}
-
-/* The last index alone moves with the run, by a constant; the channel is in no guard. */
-static bool check_indices(struct pixels *p, struct text *why)
-{
-    const struct product *product = p->product;
-    const struct expr_node load = *expr_at(product->definition.pool, p->side->load);
-    const uint32_t rank = load.op == EXPR_LOAD_OR ? load.count - 1u : load.count;
-    double zero = 1;
-    if (p->side->factor != p->side->load || load.dtype != product->accumulator || load.dtype != DTYPE_F32 ||
-        rank == 0 || p->side->axis_count == 0) {
-        text_put(why, "the pixels are not plain f32 loads");
-        return false;
-    }
-    if (load.op == EXPR_LOAD_OR &&
-        (!expr_constant_float(product->definition.pool, load.arguments[rank], &zero) || zero != 0)) {
-        text_put(why, "the pixels outside the image are not 0");
-        return false;
-    }
-    p->run = p->side->axes[p->side->axis_count - 1];
-    bool fine = true;
-    for (uint32_t i = 0; i < rank; i++) {
-        const dim growth = product_growth(product, load.arguments[i], p->run);
-        if (i + 1 == rank)
-            fine = fine && growth != DIM_NONE && dim_is_constant(product->dims, growth, &p->stride) &&
-                   p->stride >= 1;
-        else
-            fine = fine && growth != DIM_NONE && dim_equals_constant(product->dims, growth, 0);
-    }
-    for (uint32_t i = 0; i + 1 < p->side->axis_count; i++)
-        fine = fine && !product_uses(product, load.arguments[rank - 1], p->side->axes[i]);
-    if (fine)
-        return true;
-    text_put(why, "the rows of the image do not lie along the last index");
-    return false;
-}
-
-static bool find_pixels(const struct strategy_context *context, bool swap, struct pixels *p, struct text *why)
-{
-    memset(p, 0, sizeof *p);
-    p->product = arena_new(context->arena, struct product);
-    if (!product_find(context, swap, p->product, why))
-        return false;
-    p->side = swap ? &p->product->rows : &p->product->columns;
-    if (p->side->constant) {
-        text_put(why, "the pixels are constant");
-        return false;
-    }
-    if (!check_indices(p, why) || !sort_digits(p, why))
-        return false;
-    const struct expr_node load = *expr_at(p->product->definition.pool, p->side->load);
-    if (load.op == EXPR_LOAD_OR || p->tap_points > 1 || p->stride > 1)
-        return true;
-    text_put(why, "the pixels are a plain matrix");
-    return false;
-}
 
 /* Blocks of channels, taps, channels of a block. */
 static void order_depth(struct pixels *p, const struct config *config)
@@ -165,40 +52,6 @@ struct place {
     expr channel_growth;
     expr width; /* of the image */
 };
-
-/* Lanes whose position is in the image, counted from the position of lane 0, `step` apart. */
-static expr lane_mask(struct block *block, const struct place *place, expr position)
-{
-    struct kernel *kernel = block->kernel;
-    struct exprs *pool = kernel->pool;
-    const uint16_t lanes = place->t->lanes;
-    const expr far = expr_index(pool, 4096), near = expr_index(pool, -4096);
-    expr low = expr_binary(pool, EXPR_SUB, expr_index(pool, 0), position);
-    expr high = expr_binary(pool, EXPR_SUB, place->width, position);
-    high = expr_select(pool, place->inside, high, near);
-    low = expr_binary(pool, EXPR_MIN, expr_binary(pool, EXPR_MAX, low, near), far);
-    high = expr_binary(pool, EXPR_MIN, expr_binary(pool, EXPR_MAX, high, near), far);
-    expr numbers[64];
-    for (uint16_t i = 0; i < lanes; i++)
-        numbers[i] = expr_int(pool, DTYPE_I32, i);
-    const expr lane = kernel_pack(kernel, numbers, lanes);
-    const expr bounds[] = {
-        kernel_broadcast(kernel, build_declare(block, "low", expr_convert(pool, DTYPE_I32, low)), lanes),
-        kernel_broadcast(kernel, build_declare(block, "high", expr_convert(pool, DTYPE_I32, high)), lanes)};
-    const expr pairs[2][2] = {{bounds[0], lane}, {lane, bounds[1]}};
-    expr tests[2];
-    for (int i = 0; i < 2; i++) {
-        const struct expr_node node = {.op = i ? EXPR_LESS : EXPR_LESS_EQUAL,
-                                       .dtype = DTYPE_BOOL,
-                                       .lanes = lanes,
-                                       .count = 2,
-                                       .arguments = pairs[i]};
-        tests[i] = expr_make(pool, &node);
-    }
-    const struct expr_node both = {
-        .op = EXPR_AND, .dtype = DTYPE_BOOL, .lanes = lanes, .count = 2, .arguments = tests};
-    return build_declare(block, "mask", expr_make(pool, &both));
-}
 
 static expr zeros(const struct kernel *kernel, uint16_t lanes)
 {
@@ -260,7 +113,8 @@ static void copy_run(struct block *block, const struct place *place, expr begin,
                           expr_binary(pool, EXPR_AND, place->inside, expr_binary(pool, EXPR_AND, low, high)));
     } else {
         for (int64_t i = 0; i < stride; i++)
-            masks[i] = lane_mask(&body, place, index_add(t, position, index_constant(t, i * lanes)));
+            masks[i] = pixel_mask(&body, place->inside, place->width,
+                                  index_add(t, position, index_constant(t, i * lanes)), lanes);
     }
     copy_channels(&body, place, index_add(t, offset, at),
                   build_declare(&body, "source", index_add(t, place->base, shift)), masks, lanes);
@@ -372,8 +226,13 @@ static void pack_pixels(struct tiler *t, struct block *block, const struct opera
 static bool conv_fits(const struct strategy_context *context, struct text *why)
 {
     struct pixels pixels;
-    if (!find_pixels(context, false, &pixels, why))
+    if (!pixels_find(context, false, &pixels, why))
         return false;
+    const struct expr_node load = *expr_at(pixels.product->definition.pool, pixels.side->load);
+    if (load.op != EXPR_LOAD_OR && pixels.tap_points == 1 && pixels.stride == 1) {
+        text_put(why, "the pixels are a plain matrix");
+        return false;
+    }
     if (!pixels.has_channel ||
         product_load_growth(pixels.product, pixels.side->load, pixels.channel.axis) != DIM_NONE)
         return true;
@@ -411,7 +270,7 @@ static uint32_t conv_candidates(const struct strategy_context *context, struct c
     text_init(&why, context->arena);
     for (int swap = 0; swap < 2; swap++) {
         struct pixels pixels;
-        if (!find_pixels(context, swap != 0, &pixels, &why))
+        if (!pixels_find(context, swap != 0, &pixels, &why))
             continue;
         const struct tile_sizes sizes = pixel_sizes(context, &pixels);
         count = tile_candidates(context, pixels.product, &sizes, out, cycles, count,
@@ -425,7 +284,7 @@ static double conv_cost(const struct strategy_context *context, const struct con
     struct pixels pixels;
     struct text why;
     text_init(&why, context->arena);
-    if (!find_pixels(context, config->value[TILE_SWAP] != 0, &pixels, &why))
+    if (!pixels_find(context, config->value[TILE_SWAP] != 0, &pixels, &why))
         return HUGE_VAL;
     const struct tile_sizes sizes = pixel_sizes(context, &pixels);
     return tile_seconds(context, pixels.product, &sizes, config);
@@ -435,7 +294,7 @@ static bool conv_build(const struct strategy_context *context, const struct conf
                        struct lowered_group *out, struct text *why)
 {
     struct packing *packing = arena_new(context->arena, struct packing);
-    if (!find_pixels(context, config->value[TILE_SWAP] != 0, &packing->pixels, why))
+    if (!pixels_find(context, config->value[TILE_SWAP] != 0, &packing->pixels, why))
         return false;
     packing->packer =
         (struct packer){.pack = pack_pixels,

@@ -1,0 +1,24 @@
+/* Convolutions: a product one side of which loads pixels, rows of an image shifted by taps. */
+#ifndef GPUCC_CODEGEN_STRATEGY_CPU_PIXELS_H
+#define GPUCC_CODEGEN_STRATEGY_CPU_PIXELS_H
+
+#include "codegen/strategy/cpu/product.h"
+
+/* What the load of the pixels looks like. */
+struct pixels {
+    struct product *product;
+    const struct side *side;
+    uint32_t run;   /* the axis of outputs in one row */
+    int64_t stride; /* inputs to the next output of the run */
+    bool has_channel;
+    struct digit channel; /* the reduced axis that is in no index together with a pixel axis */
+    uint32_t tap_count;
+    struct digit taps[MAX_DIGITS];
+    int64_t tap_points; /* product of the taps' extents */
+};
+
+bool pixels_find(const struct strategy_context *context, bool swap, struct pixels *p, struct text *why);
+/* Lanes whose position in a row of the image, `position` for lane 0, is in it; none where not `inside`. */
+expr pixel_mask(struct block *block, expr inside, expr width, expr position, uint16_t lanes);
+
+#endif
