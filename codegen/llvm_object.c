@@ -80,6 +80,10 @@ static bool optimise(struct unit *unit, LLVMModuleRef module, LLVMTargetMachineR
     }
     LLVMDisposeMessage(text);
     LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
+    /* Kernel IR says what is unrolled, and its vectors are explicit or loops that it marks: LLVM's own ideas
+     * of the two cost two thirds of the time to compile and win nothing. */
+    LLVMPassBuilderOptionsSetLoopUnrolling(options, 0);
+    LLVMPassBuilderOptionsSetSLPVectorization(options, 0);
     LLVMErrorRef error = LLVMRunPasses(module, "default<O3>", machine, options);
     LLVMDisposePassBuilderOptions(options);
     if (!error)
