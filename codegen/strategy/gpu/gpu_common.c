@@ -16,19 +16,31 @@ static void mark_loads(const struct exprs *pool, expr e, bool *used, unsigned ch
         mark_loads(pool, node->arguments[i], used, visited);
 }
 
-static void mark_nest(const struct strategy_context *context, const struct nest *nest, bool *loaded, bool *stored)
+static void mark_reductions(const struct strategy_context *context, const struct nest *nest, bool *loaded)
 {
     const struct exprs *pool = context->group->body.pool;
     unsigned char *visited = arena_new_array(context->arena, unsigned char, pool->nodes.count);
     for (uint32_t i = 0; i < nest->reduction_count; i++)
         mark_loads(pool, nest->reductions[i].body, loaded, visited);
+}
+
+static void mark_stores(const struct strategy_context *context, const struct nest *nest, bool *loaded, bool *stored)
+{
+    const struct exprs *pool = context->group->body.pool;
+    unsigned char *visited = arena_new_array(context->arena, unsigned char, pool->nodes.count);
     for (uint32_t i = 0; i < nest->store_count; i++) {
-        mark_loads(pool, nest->stores[i].value, loaded, visited);
-        stored[nest->stores[i].buffer] = true;
-        for (int k = 0; nest->stores[i].indices && k < context->group->body.buffers.items[nest->stores[i].buffer].type.rank;
-             k++)
-            mark_loads(pool, nest->stores[i].indices[k], loaded, visited);
+        const struct nest_store *store = &nest->stores[i];
+        mark_loads(pool, store->value, loaded, visited);
+        stored[store->buffer] = true;
+        for (int k = 0; store->indices && k < context->group->body.buffers.items[store->buffer].type.rank; k++)
+            mark_loads(pool, store->indices[k], loaded, visited);
     }
+}
+
+static void mark_nest(const struct strategy_context *context, const struct nest *nest, bool *loaded, bool *stored)
+{
+    mark_reductions(context, nest, loaded);
+    mark_stores(context, nest, loaded, stored);
 }
 
 uint32_t gpu_kernel_parameter(struct gpu_kernel *k, enum argument_kind kind, uint32_t index, enum dtype dtype,
@@ -41,25 +53,55 @@ uint32_t gpu_kernel_parameter(struct gpu_kernel *k, enum argument_kind kind, uin
     return kernel_memory_add(k->kernel, &memory);
 }
 
-void gpu_kernel_begin(struct gpu_kernel *k, const struct strategy_context *context, const char *strategy,
-                      uint32_t first_nest, uint32_t nest_count, const bool *inside)
+static void begin_kernel(struct gpu_kernel *k, const struct strategy_context *context, const char *strategy)
 {
     const struct definition *body = &context->group->body;
-    bool loaded[MAX_BUFFERS] = {false}, stored[MAX_BUFFERS] = {false};
     *k = (struct gpu_kernel){.context = context, .kernel = kernel_new(context->arena, body->pool->dims)};
     k->kernel->strategy = strategy;
     k->kernel->location = context->group->location;
     k->kernel->index_bits = gpu_index_bits(context);
     k->memories = arena_new_array(context->arena, uint32_t, body->buffers.count);
-    for (uint32_t i = 0; i < nest_count; i++)
-        mark_nest(context, &body->nests.items[first_nest + i], loaded, stored);
+}
+
+static void add_buffers(struct gpu_kernel *k, const bool *loaded, const bool *stored, const bool *inside)
+{
+    const struct definition *body = &k->context->group->body;
     for (uint32_t i = 0; i < body->buffers.count; i++) {
         k->memories[i] = UINT32_MAX;
         if ((loaded[i] || stored[i]) && !(inside && inside[i]))
             k->memories[i] = gpu_kernel_parameter(k, ARGUMENT_BUFFER, i, body->buffers.items[i].type.dtype,
                                                   stored[i] ? "out" : "in");
     }
+}
+
+void gpu_kernel_begin(struct gpu_kernel *k, const struct strategy_context *context, const char *strategy,
+                      uint32_t first_nest, uint32_t nest_count, const bool *inside)
+{
+    bool loaded[MAX_BUFFERS] = {false}, stored[MAX_BUFFERS] = {false};
+    begin_kernel(k, context, strategy);
+    for (uint32_t i = 0; i < nest_count; i++)
+        mark_nest(context, &context->group->body.nests.items[first_nest + i], loaded, stored);
+    add_buffers(k, loaded, stored, inside);
     gpu_figures(context, first_nest, nest_count, &k->kernel->bytes, &k->kernel->operations);
+}
+
+void gpu_kernel_begin_reductions(struct gpu_kernel *k, const struct strategy_context *context, const char *strategy,
+                                 uint32_t nest)
+{
+    bool loaded[MAX_BUFFERS] = {false}, stored[MAX_BUFFERS] = {false};
+    begin_kernel(k, context, strategy);
+    mark_reductions(context, &context->group->body.nests.items[nest], loaded);
+    add_buffers(k, loaded, stored, NULL);
+    gpu_figures(context, nest, 1, &k->kernel->bytes, &k->kernel->operations);
+}
+
+void gpu_kernel_begin_stores(struct gpu_kernel *k, const struct strategy_context *context, const char *strategy,
+                             uint32_t nest)
+{
+    bool loaded[MAX_BUFFERS] = {false}, stored[MAX_BUFFERS] = {false};
+    begin_kernel(k, context, strategy);
+    mark_stores(context, &context->group->body.nests.items[nest], loaded, stored);
+    add_buffers(k, loaded, stored, NULL);
 }
 
 void gpu_kernel_end(struct gpu_kernel *k, struct lowered_group *out)

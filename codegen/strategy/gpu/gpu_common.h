@@ -19,6 +19,11 @@ struct gpu_kernel {
  * Buffers in `inside` (may be NULL; [buffer]) are not parameters: the strategy keeps them in registers or shared memory. */
 void gpu_kernel_begin(struct gpu_kernel *k, const struct strategy_context *context, const char *strategy,
                       uint32_t first_nest, uint32_t nest_count, const bool *inside);
+/* The same for a kernel that computes only the nest's reductions, or only its stores from given reductions. */
+void gpu_kernel_begin_reductions(struct gpu_kernel *k, const struct strategy_context *context, const char *strategy,
+                                 uint32_t nest);
+void gpu_kernel_begin_stores(struct gpu_kernel *k, const struct strategy_context *context, const char *strategy,
+                             uint32_t nest);
 /* One more parameter that is not a buffer of the group: a derived constant or a temporary. Before any other memory. */
 uint32_t gpu_kernel_parameter(struct gpu_kernel *k, enum argument_kind kind, uint32_t index, enum dtype dtype,
                               const char *label);
@@ -54,6 +59,6 @@ void gpu_store(struct gpu_kernel *k, struct block *at, const struct lowering *lo
 void gpu_mark_loads(const struct strategy_context *context, const struct nest *nest, bool *loaded);
 struct lowering gpu_lowering(const struct gpu_kernel *k, const expr *axes, const expr *reduced);
 
-extern const struct strategy gpu_plain, gpu_rows;
+extern const struct strategy gpu_contraction, gpu_plain, gpu_rows;
 
 #endif

@@ -1,0 +1,145 @@
+/* See cuda_on_host.h. */
+#include "tests/harness/cuda_on_host.h"
+
+#include <dlfcn.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "codegen/nvrtc.h"
+#include "codegen/print_cuda_internal.h"
+#include "ir/support/file.h"
+
+void host_batch_begin(struct host_batch *batch, struct arena *arena)
+{
+    *batch = (struct host_batch){.arena = arena};
+    text_init(&batch->source, arena);
+}
+
+/* k0_run: buffers and dims as an array each, the grid as given. */
+static void put_wrapper(struct host_batch *batch, const struct kernel *kernel, const char *name)
+{
+    struct text *out = &batch->source;
+    text_printf(out, "#ifdef ON_HOST\nextern \"C\" int %s_run(void *const *buffers, const long long *dims, const long long *grid)\n", name);
+    text_printf(out, "{\n    (void)buffers, (void)dims;\n    const unsigned block[] = {%u, %u, %u};\n", kernel->block[0],
+                kernel->block[1], kernel->block[2]);
+    text_printf(out, "    return host::run_grid(grid, block, [&] { %s(", name);
+    for (uint32_t i = 0; i < kernel->global_count; i++)
+        text_printf(out, "%s(%s *)buffers[%u]", i ? ", " : "", cuda_storage_type(kernel->memories.items[i].dtype), i);
+    for (uint32_t i = 0; i < kernel->dims.count; i++)
+        text_printf(out, "%s(%s)dims[%u]", i || kernel->global_count ? ", " : "",
+                    kernel->index_bits == 32 ? "int" : "long long", i);
+    text_put(out, "); });\n}\n#endif\n");
+}
+
+uint32_t host_batch_add(struct host_batch *batch, const struct kernel *kernel, const struct machine *machine)
+{
+    struct text why;
+    text_init(&why, batch->arena);
+    if (!kernel_verify(kernel, machine, &why)) {
+        text_put(&why, "\n");
+        kernel_print(kernel, &why);
+        fail_msg("%s: %s", kernel->strategy, why.data);
+    }
+    const char *name = arena_printf(batch->arena, "k%u", batch->kernel_count);
+    print_cuda(kernel, name, machine, true, &batch->source);
+    put_wrapper(batch, kernel, name);
+    return batch->kernel_count++;
+}
+
+/* The extern array of dynamic shared memory is a plain one on the host. */
+static void put_host_source(struct text *out, const char *source)
+{
+    static const char dynamic[] = "extern __shared__ __align__(16) unsigned char shared_bytes[];";
+    const char *at;
+    while ((at = strstr(source, dynamic))) {
+        text_printf(out, "%.*sstatic __align__(16) unsigned char shared_bytes[232448];", (int)(at - source), source);
+        source = at + sizeof dynamic - 1;
+    }
+    text_put(out, source);
+}
+
+void host_batch_compile(struct host_batch *batch)
+{
+    struct arena *arena = batch->arena;
+    struct text source;
+    text_init(&source, arena);
+    text_printf(&source, "#define ON_HOST\n#include \"%s/tests/harness/cuda_on_host.hh\"\n", GPUCC_SOURCE_FOLDER);
+    print_cuda_prelude(&source);
+    put_host_source(&source, batch->source.data);
+    assert_true(temporary_folder(arena, &batch->folder));
+    const char *path = arena_printf(arena, "%s/kernels.cc", batch->folder);
+    const char *library = arena_printf(arena, "%s/kernels.so", batch->folder);
+    assert_true(file_write_all(arena, path, source.data, source.length));
+    const char *words[] = {"g++", "-std=c++17", "-O1", "-w", "-ffp-contract=off", "-fPIC", "-shared",
+                           "-fsanitize=alignment,bounds,shift", "-fsanitize-undefined-trap-on-error",
+                           "-fno-strict-aliasing", "-o", library, path};
+    enum { WORDS = sizeof words / sizeof words[0] };
+    char *argv[WORDS + 1] = {NULL};
+    for (unsigned i = 0; i < WORDS; i++)
+        argv[i] = arena_string(arena, words[i]);
+    int status = 0;
+    char *log = NULL;
+    assert_true(run_program(arena, argv, &status, &log));
+    if (status != 0)
+        fail_msg("g++ refused %s:\n%.2000s", path, log);
+    batch->library = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+    if (!batch->library)
+        fail_msg("%s", dlerror());
+    if (!getenv("GPUCC_KEEP"))
+        remove_folder(batch->folder);
+}
+
+host_kernel *host_batch_kernel(const struct host_batch *batch, uint32_t number)
+{
+    void *symbol = dlsym(batch->library, arena_printf(batch->arena, "k%u_run", number));
+    host_kernel *function;
+    assert_non_null(symbol);
+    memcpy(&function, &symbol, sizeof function);
+    return function;
+}
+
+void host_batch_end(struct host_batch *batch)
+{
+    if (batch->library)
+        dlclose(batch->library);
+}
+
+bool host_batch_nvrtc(const struct host_batch *batch, const char *architecture)
+{
+    struct nvrtc *nvrtc = nvrtc_open(batch->arena, NULL);
+    if (!nvrtc)
+        return false;
+    struct text source;
+    text_init(&source, batch->arena);
+    print_cuda_prelude(&source);
+    text_put(&source, batch->source.data);
+    const char *options[] = {arena_printf(batch->arena, "--gpu-architecture=%s", architecture), "--fmad=false"};
+    struct nvrtc_result result;
+    bool good = nvrtc_compile(nvrtc, source.data, options, 2, false, &result);
+    if (!good)
+        fail_msg("NVRTC for %s: %.3000s", architecture, result.log ? result.log : "out of memory");
+    nvrtc_result_release(&result);
+    nvrtc_close(nvrtc);
+    return true;
+}
+
+static size_t guarded_bytes(size_t bytes, size_t page)
+{
+    return (bytes + 15) / 16 * 16 / page * page + 2 * page;
+}
+
+void *guarded_alloc(size_t bytes)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), total = guarded_bytes(bytes, page);
+    unsigned char *memory = mmap(NULL, total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(memory != MAP_FAILED);
+    assert_int_equal(mprotect(memory + total - page, page, PROT_NONE), 0);
+    return memory + total - page - (bytes + 15) / 16 * 16;
+}
+
+void guarded_release(void *memory, size_t bytes)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), total = guarded_bytes(bytes, page);
+    munmap((unsigned char *)memory + (bytes + 15) / 16 * 16 + page - total, total);
+}

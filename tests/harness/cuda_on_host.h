@@ -1,0 +1,35 @@
+/* Runs a strategy's CUDA kernels on the host (cuda_on_host.hh) and compares them with the interpreter. Kernels are collected
+ * in a batch, which is compiled by g++ once. Buffers end at a page that may not be touched. Test code only. */
+#ifndef GPUCC_TESTS_HARNESS_CUDA_ON_HOST_H
+#define GPUCC_TESTS_HARNESS_CUDA_ON_HOST_H
+
+#include "codegen/printers.h"
+#include "codegen/strategy.h"
+#include "tests/unit/support.h"
+
+struct host_batch {
+    struct arena *arena;
+    struct text source;
+    uint32_t kernel_count;
+    void *library;
+    char *folder;
+};
+
+/* A kernel of the batch. */
+typedef int host_kernel(void *const *buffers, const long long *dims, const long long *grid);
+
+void host_batch_begin(struct host_batch *batch, struct arena *arena);
+/* The kernel's number in the batch. Fails the test when the verifier refuses it. */
+uint32_t host_batch_add(struct host_batch *batch, const struct kernel *kernel, const struct machine *machine);
+/* Compiles with g++. */
+void host_batch_compile(struct host_batch *batch);
+host_kernel *host_batch_kernel(const struct host_batch *batch, uint32_t number);
+void host_batch_end(struct host_batch *batch);
+/* The same kernels by NVRTC; skipped without it (false). Fails the test when it refuses one. */
+bool host_batch_nvrtc(const struct host_batch *batch, const char *architecture);
+
+/* 16-byte aligned memory whose end is followed by a page that may not be touched. */
+void *guarded_alloc(size_t bytes);
+void guarded_release(void *memory, size_t bytes);
+
+#endif

@@ -1,0 +1,167 @@
+// CUDA C on the host, for tests without a GPU: what the printed kernels use of CUDA, for g++. Blocks run one after the
+// other; a block's threads are fibers that switch at barriers and shuffles alone. A barrier or shuffle that not all
+// threads of the block or warp reach ends the launch with an error, as does nothing else here: indices are caught by
+// guard pages around the buffers and by traps of the undefined behaviour sanitizer.
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <ucontext.h>
+#include <vector>
+
+#define __global__
+#define __device__
+#define __forceinline__ inline
+#define __shared__ static
+#define __align__(bytes) __attribute__((aligned(bytes)))
+#define __launch_bounds__(...)
+
+struct index3 {
+    unsigned x, y, z;
+};
+static index3 threadIdx, blockIdx;
+
+namespace host {
+
+enum state { READY, AT_BARRIER, AT_SHUFFLE, DONE };
+enum { STACK = 64 * 1024, WARP = 32 };
+
+struct fiber {
+    ucontext_t context;
+    index3 thread;
+    state at;
+    unsigned value, mask; // of a shuffle
+};
+
+static std::vector<fiber> fibers;
+static std::vector<char> stacks;
+static ucontext_t scheduler;
+static fiber *current;
+static const std::function<void()> *body;
+
+static void enter()
+{
+    (*body)();
+    current->at = DONE;
+    swapcontext(&current->context, &scheduler);
+}
+
+static void wait(state at)
+{
+    current->at = at;
+    fiber *self = current;
+    swapcontext(&self->context, &scheduler);
+}
+
+static void resume(fiber &f)
+{
+    current = &f;
+    threadIdx = f.thread;
+    swapcontext(&scheduler, &f.context);
+}
+
+// All lanes wait with the same mask: each gets its partner's value. Warps of fewer than 32 threads may not shuffle.
+static bool shuffle_warp(size_t first)
+{
+    unsigned values[WARP];
+    if (first + WARP > fibers.size())
+        return false;
+    for (size_t lane = 0; lane < WARP; lane++) {
+        if (fibers[first + lane].at != AT_SHUFFLE || fibers[first + lane].mask != fibers[first].mask)
+            return false;
+        values[lane] = fibers[first + lane].value;
+    }
+    for (size_t lane = 0; lane < WARP; lane++) {
+        fibers[first + lane].value = values[lane ^ fibers[first].mask];
+        fibers[first + lane].at = READY;
+    }
+    return true;
+}
+
+static bool run_block()
+{
+    for (;;) {
+        bool progress = false, all_wait = true, all_done = true;
+        for (fiber &f : fibers)
+            if (f.at == READY) {
+                resume(f);
+                progress = true;
+            }
+        for (size_t first = 0; first < fibers.size(); first += WARP)
+            if (fibers[first].at == AT_SHUFFLE)
+                progress |= shuffle_warp(first);
+        for (fiber &f : fibers) {
+            all_wait = all_wait && f.at == AT_BARRIER;
+            all_done = all_done && f.at == DONE;
+        }
+        if (all_done)
+            return true;
+        if (all_wait)
+            for (fiber &f : fibers)
+                f.at = READY;
+        else if (!progress)
+            return false;
+    }
+}
+
+// 0: done; 1: threads parted at a barrier or shuffle.
+static int run_grid(const long long *grid, const unsigned *block, const std::function<void()> &kernel)
+{
+    size_t threads = (size_t)block[0] * block[1] * block[2];
+    body = &kernel;
+    fibers.resize(threads);
+    stacks.resize(threads * STACK);
+    for (unsigned z = 0; z < grid[2]; z++)
+        for (unsigned y = 0; y < grid[1]; y++)
+            for (unsigned x = 0; x < grid[0]; x++) {
+                blockIdx = {x, y, z};
+                for (size_t i = 0; i < threads; i++) {
+                    fiber &f = fibers[i];
+                    f.thread = {(unsigned)i % block[0], (unsigned)i / block[0] % block[1],
+                                (unsigned)i / block[0] / block[1]};
+                    f.at = READY;
+                    getcontext(&f.context);
+                    f.context.uc_stack.ss_sp = &stacks[i * STACK];
+                    f.context.uc_stack.ss_size = STACK;
+                    f.context.uc_link = &scheduler;
+                    makecontext(&f.context, enter, 0);
+                }
+                if (!run_block())
+                    return 1;
+            }
+    return 0;
+}
+
+} // namespace host
+
+static void __syncthreads()
+{
+    host::wait(host::AT_BARRIER);
+}
+
+template <typename T> static T __shfl_xor_sync(unsigned, T value, int mask)
+{
+    static_assert(sizeof(T) == 4, "shuffles are of 4 bytes");
+    host::fiber *self = host::current;
+    memcpy(&self->value, &value, 4);
+    self->mask = (unsigned)mask;
+    host::wait(host::AT_SHUFFLE);
+    memcpy(&value, &self->value, 4);
+    return value;
+}
+
+template <typename To, typename From> static To same_bits(From from)
+{
+    To to;
+    memcpy(&to, &from, sizeof to);
+    return to;
+}
+static inline float __uint_as_float(unsigned a) { return same_bits<float>(a); }
+static inline float __int_as_float(int a) { return same_bits<float>(a); }
+static inline unsigned __float_as_uint(float a) { return same_bits<unsigned>(a); }
+static inline int __float_as_int(float a) { return same_bits<int>(a); }
+static inline double __longlong_as_double(long long a) { return same_bits<double>(a); }
+static inline long long __double_as_longlong(double a) { return same_bits<long long>(a); }
+static inline float __fmaf_rn(float a, float b, float c) { return fmaf(a, b, c); }
+static inline double __fma_rn(double a, double b, double c) { return fma(a, b, c); }
+static inline float __fsqrt_rn(float a) { return sqrtf(a); }
+static inline double __dsqrt_rn(double a) { return sqrt(a); }

@@ -1,0 +1,252 @@
+/* See gpu_cases.h. */
+#include "tests/harness/gpu_cases.h"
+
+#include "tests/unit/definition_support.h"
+
+enum finish { PLAIN, RESIDUAL, SIGMOID };
+
+
+struct conv_shape {
+    int64_t n, c, h, w, m, kernel, stride, pad, group;
+};
+
+/* One row a case. `sizes`: up to three tensors' sizes, -1 ends each. */
+struct row {
+    const char *name;
+    enum op op;
+    enum dtype dtype;
+    enum finish finish;
+    const char *strategy;
+    uint32_t candidates;
+    int64_t sizes[3][5];
+    struct conv_shape conv;
+    int64_t axis;
+    int flags; /* of the operator: 1: the second factor is transposed */
+};
+
+
+static const struct row rows[] = {
+#include "tests/harness/gpu_cases.def"
+};
+enum { ROWS = sizeof rows / sizeof rows[0] };
+
+static struct tensor tensor_row(struct arena *arena, enum dtype dtype, const int64_t *sizes)
+{
+    int rank = 0;
+    while (rank < 5 && sizes[rank] >= 0)
+        rank++;
+    return tensor_new(arena, dtype, rank, sizes);
+}
+
+static void conv_case(struct arena *arena, const struct row *row, struct op_case *c)
+{
+    const struct conv_shape *s = &row->conv;
+    const int64_t x[] = {s->n, s->c, s->h, s->w}, w[] = {s->m, s->c / s->group, s->kernel, s->kernel}, bias[] = {s->m};
+    const int64_t y[] = {s->n, s->m, (s->h + 2 * s->pad - s->kernel) / s->stride + 1,
+                         (s->w + 2 * s->pad - s->kernel) / s->stride + 1};
+    int64_t *pads = arena_new_array(arena, int64_t, 4), *strides = arena_new_array(arena, int64_t, 2);
+    for (int i = 0; i < 4; i++)
+        pads[i] = s->pad;
+    strides[0] = strides[1] = s->stride;
+    c->input_count = 3;
+    c->inputs[0] = tensor_new(arena, row->dtype, 4, x);
+    c->inputs[1] = tensor_new(arena, row->dtype, 4, w);
+    c->inputs[2] = tensor_new(arena, row->dtype, 1, bias);
+    c->outputs[0] = tensor_new(arena, row->dtype, 4, y);
+    add_attribute(c, attribute_ints(ATTR_pads, 4, pads));
+    add_attribute(c, attribute_ints(ATTR_strides, 2, strides));
+    add_attribute(c, attribute_int(ATTR_group, s->group));
+}
+
+static void make_case(struct arena *arena, const struct row *row, struct op_case *c)
+{
+    *c = (struct op_case){.op = row->op, .output_count = 1};
+    if (row->op == OP_Conv) {
+        conv_case(arena, row, c);
+        return;
+    }
+    c->inputs[0] = tensor_row(arena, row->dtype, row->sizes[0]);
+    c->input_count = 1;
+    if (row->sizes[1][0] > 0 || row->op == OP_MatMul || row->op == OP_Gemm || row->op == OP_Add) {
+        c->inputs[1] = tensor_row(arena, row->dtype, row->sizes[1]);
+        c->input_count = 2;
+    }
+    c->outputs[0] = tensor_row(arena, row->dtype, row->sizes[2]);
+    if (row->op == OP_Gemm)
+        add_attribute(c, attribute_int(ATTR_transB, row->flags));
+    if (row->op == OP_Softmax)
+        add_attribute(c, attribute_int(ATTR_axis, row->axis));
+    if (row->op == OP_ReduceSum || row->op == OP_ReduceMean || row->op == OP_ReduceMax) {
+        int64_t *axes = arena_new_array(arena, int64_t, 1);
+        axes[0] = row->axis;
+        add_attribute(c, attribute_ints(ATTR_axes, 1, axes));
+        add_attribute(c, attribute_int(ATTR_keepdims, 0));
+    }
+    if (row->op == OP_Transpose) {
+        int64_t *order = arena_new_array(arena, int64_t, (size_t)c->inputs[0].rank);
+        for (int i = 0; i < c->inputs[0].rank; i++)
+            order[i] = row->flags / (int[]){1, 10, 100, 1000}[c->inputs[0].rank - 1 - i] % 10;
+        add_attribute(c, attribute_ints(ATTR_perm, (uint32_t)c->inputs[0].rank, order));
+    }
+}
+
+/* Another operation behind the result. */
+static void finish_case(struct gpu_case *made, enum finish finish)
+{
+    struct definition *d = &made->definition;
+    struct nest *nest = &d->nests.items[d->nests.count - 1];
+    struct nest_store *store = &nest->stores[0];
+    struct exprs *pool = &made->pool;
+    const struct tensor_type type = d->buffers.items[store->buffer].type;
+    if (finish == SIGMOID)
+        store->value = expr_binary(pool, EXPR_MUL, store->value, expr_unary(pool, EXPR_SIGMOID, store->value));
+    if (finish != RESIDUAL)
+        return;
+    const uint32_t buffer = definition_buffer(d, BUFFER_INPUT, type);
+    expr axes[MAX_RANK];
+    for (uint32_t i = 0; i < nest->rank; i++)
+        axes[i] = nest_axis(d, nest, i);
+    expr value = expr_binary(pool, EXPR_ADD, store->value, expr_load(pool, buffer, type.dtype, nest->rank, axes));
+    store->value = expr_binary(pool, EXPR_MAX, value, expr_float(pool, type.dtype, 0));
+}
+
+struct gpu_case *gpu_case_make(struct arena *arena, uint32_t index)
+{
+    if (index >= 2 * ROWS)
+        return NULL;
+    const struct row *row = &rows[index / 2];
+    struct gpu_case *made = arena_new(arena, struct gpu_case);
+    struct symbols *symbols = arena_new(arena, struct symbols);
+    struct op_case c;
+    struct diagnostics diagnostics;
+    made->graph = graph_new(arena);
+    made->name = arena_printf(arena, "%s%s", row->name, index % 2 ? ", symbols" : "");
+    made->strategy = row->strategy;
+    made->candidates = row->candidates;
+    *symbols = (struct symbols){.dims = &made->graph->dims, .symbolic = index % 2};
+    made->symbols = symbols->values;
+    make_case(arena, row, &c);
+    diagnostics_init(&diagnostics, arena, row->name);
+    node_id node = case_node(arena, &c, symbols, made->graph);
+    exprs_init(&made->pool, arena, &made->graph->dims);
+    if (!define_node(made->graph, node, &made->pool, &diagnostics, &made->definition))
+        fail_msg("%s: %s", row->name, diagnostics.items.items[0].message);
+    finish_case(made, row->finish);
+    return made;
+}
+
+/* ---- runs ----------------------------------------------------------------------------------------------------------- */
+
+static bool nothing_constant(const struct strategy_context *context, uint32_t buffer)
+{
+    (void)context;
+    (void)buffer;
+    return false;
+}
+
+static const struct strategy *named(const char *name)
+{
+    for (uint32_t i = 0; gpu_strategy(i); i++)
+        if (strcmp(gpu_strategy(i)->name, name) == 0)
+            return gpu_strategy(i);
+    fail_msg("no strategy %s", name);
+    return NULL;
+}
+
+int64_t gpu_run_dim(const struct gpu_run *run, dim d)
+{
+    int64_t value = 0;
+    assert_true(dim_evaluate(&run->from->graph->dims, d, run->from->symbols, &value));
+    return value;
+}
+
+static uint64_t bytes_of(const struct gpu_run *run, const struct tensor_type *type)
+{
+    int64_t count = 1;
+    for (int i = 0; i < type->rank; i++)
+        count *= gpu_run_dim(run, type->dims[i]);
+    return (uint64_t)count * dtype_bits(type->dtype) / 8;
+}
+
+static void fill(void *data, enum dtype dtype, uint64_t bytes, uint64_t seed)
+{
+    uint64_t state = seed * UINT64_C(0x9E3779B97F4A7C15) + 1, step = dtype_bits(dtype) / 8;
+    for (uint64_t i = 0; i < bytes; i += step) {
+        state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        double value = (double)(state >> 40) / 8388608.0 - 1;
+        uint64_t bits = encode(dtype, dtype_is_float(dtype) ? value : floor(value * 100));
+        memcpy((unsigned char *)data + i, &bits, step);
+    }
+}
+
+bool gpu_run_make(struct gpu_run *run, struct arena *arena, const struct gpu_case *from, const struct machine *machine,
+                  uint32_t candidate)
+{
+    struct text why;
+    struct config candidates[64];
+    text_init(&why, arena);
+    *run = (struct gpu_run){.from = from, .group = {.body = from->definition}};
+    run->group.values = arena_new_array(arena, value_id, from->definition.buffers.count);
+    run->context = (struct strategy_context){.graph = from->graph,
+                                             .group = &run->group,
+                                             .machine = machine,
+                                             .arena = arena,
+                                             .is_constant = nothing_constant};
+    const struct strategy *strategy = named(from->strategy);
+    if (!strategy->fits(&run->context, &why))
+        fail_msg("%s does not fit %s: %s", from->strategy, from->name, why.data);
+    uint32_t count = strategy->candidates(&run->context, candidates, 64);
+    assert_true(count > 0);
+    if (candidate >= count || candidate >= from->candidates)
+        return false;
+    run->config = candidates[candidate];
+    if (!strategy->build(&run->context, &run->config, &run->lowered, &why))
+        fail_msg("%s: %s", from->name, why.data);
+    return true;
+}
+
+void gpu_run_expect(struct gpu_run *run)
+{
+    struct arena *arena = run->context.arena;
+    const struct definition *d = &run->group.body;
+    for (uint32_t i = 0; i < d->buffers.count; i++) {
+        const struct buffer *buffer = &d->buffers.items[i];
+        run->bytes[i] = bytes_of(run, &buffer->type);
+        run->buffers[i] = run->expected[i] = arena_alloc(arena, run->bytes[i]);
+        if (buffer->role == BUFFER_INPUT) {
+            fill(run->buffers[i], buffer->type.dtype, run->bytes[i], i + 1);
+            continue;
+        }
+        run->expected[i] = arena_alloc(arena, run->bytes[i]);
+        memset(run->buffers[i], 0xA5, run->bytes[i]);
+    }
+    assert_int_equal(interpret(d, run->from->symbols, run->expected, NULL, &system_allocator), INTERP_DONE);
+}
+
+void gpu_run_compare(const struct gpu_run *run, uint32_t number, const void *result)
+{
+    const struct tensor_type *type = &run->group.body.buffers.items[number].type;
+    unsigned width = dtype_bits(type->dtype) / 8;
+    uint64_t count = run->bytes[number] / width;
+    double largest = 0;
+    struct text config;
+    text_init(&config, run->context.arena);
+    const struct strategy *strategy = named(run->from->strategy);
+    strategy->describe(&run->config, &config);
+    for (int pass = 0; pass < 2; pass++)
+        for (uint64_t i = 0; i < count; i++) {
+            uint64_t want_bits = 0, got_bits = 0;
+            memcpy(&want_bits, (const unsigned char *)run->expected[number] + i * width, width);
+            memcpy(&got_bits, (const unsigned char *)result + i * width, width);
+            double want = decode(type->dtype, expr_eval_extend(type->dtype, want_bits));
+            double got = decode(type->dtype, expr_eval_extend(type->dtype, got_bits));
+            if (pass == 0) {
+                largest = isfinite(want) && fabs(want) > largest ? fabs(want) : largest;
+                continue;
+            }
+            double tolerance = !dtype_is_float(type->dtype) ? 0 : width == 4 ? 2e-6 : width == 8 ? 1e-14 : 1e-3;
+            if (!(got == want || (isnan(got) && isnan(want)) || fabs(got - want) <= tolerance * largest))
+                fail_msg("%s (%s %s): element %llu of %llu is %.9g, expected %.9g", run->from->name, run->from->strategy,
+                         config.data, (unsigned long long)i, (unsigned long long)count, got, want);
+        }
+}

@@ -1,0 +1,41 @@
+/* Groups for the GPU strategies' tests, at sizes that reach every tail: one list for the run on the host and for the run on
+ * a GPU. */
+#ifndef GPUCC_TESTS_HARNESS_GPU_CASES_H
+#define GPUCC_TESTS_HARNESS_GPU_CASES_H
+
+#include "codegen/strategy.h"
+
+struct gpu_case {
+    const char *name;
+    struct graph *graph;
+    struct exprs pool;
+    struct definition definition;
+    const int64_t *symbols;  /* values of the graph's symbols */
+    const char *strategy;    /* that must fit */
+    uint32_t candidates;     /* how many of its candidates are run */
+};
+
+/* The list's case, or NULL behind the last. */
+struct gpu_case *gpu_case_make(struct arena *arena, uint32_t index);
+
+/* A case under one configuration: kernels, and buffers with random inputs. */
+struct gpu_run {
+    struct strategy_context context;
+    struct group group;
+    const struct gpu_case *from;
+    struct config config;
+    struct lowered_group lowered;
+    void *buffers[MAX_BUFFERS];     /* inputs filled, others poisoned */
+    void *expected[MAX_BUFFERS];    /* by the interpreter */
+    uint64_t bytes[MAX_BUFFERS];
+};
+
+/* False: the strategy has no such candidate. `machine`: a CUDA one. */
+bool gpu_run_make(struct gpu_run *run, struct arena *arena, const struct gpu_case *from, const struct machine *machine,
+                  uint32_t candidate);
+void gpu_run_expect(struct gpu_run *run);
+/* Fails the test where an output differs. */
+void gpu_run_compare(const struct gpu_run *run, uint32_t buffer, const void *result);
+int64_t gpu_run_dim(const struct gpu_run *run, dim d);
+
+#endif
