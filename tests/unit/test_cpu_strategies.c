@@ -89,7 +89,8 @@ static void test_maps(void **state)
     arena_release(&arena);
 }
 
-static void check_transpose(int rank, const int64_t *sizes, const int64_t *perm, enum dtype dtype)
+static void check_transpose(int rank, const int64_t *sizes, const int64_t *perm, enum dtype dtype,
+                            const char *strategy)
 {
     TEST_ARENA(arena);
     int64_t result[MOST_DIMS];
@@ -99,19 +100,19 @@ static void check_transpose(int rank, const int64_t *sizes, const int64_t *perm,
     c.inputs[0] = shape(&arena, dtype, rank, sizes);
     c.outputs[0] = shape(&arena, dtype, rank, result);
     add_attribute(&c, attribute_ints(ATTR_perm, (uint32_t)rank, perm));
-    check(&c, NULL);
+    check(&c, strategy);
     arena_release(&arena);
 }
 
 static void test_transposes(void **state)
 {
     (void)state;
-    check_transpose(SIZES(67, 45), (const int64_t[]){1, 0}, DTYPE_F32);
-    check_transpose(SIZES(2, 3, 70, 33), (const int64_t[]){0, 2, 3, 1}, DTYPE_F32);
-    check_transpose(SIZES(2, 35, 9, 40), (const int64_t[]){0, 2, 1, 3}, DTYPE_F32);
-    check_transpose(SIZES(5, 64, 64), (const int64_t[]){2, 0, 1}, DTYPE_F64);
-    check_transpose(SIZES(40, 0, 40), (const int64_t[]){2, 1, 0}, DTYPE_F32);
-    check_transpose(SIZES(1, 130), (const int64_t[]){1, 0}, DTYPE_I32);
+    check_transpose(SIZES(67, 45), (const int64_t[]){1, 0}, DTYPE_F32, "cpu_transpose");
+    check_transpose(SIZES(2, 3, 70, 33), (const int64_t[]){0, 2, 3, 1}, DTYPE_F32, "cpu_transpose");
+    check_transpose(SIZES(2, 35, 9, 40), (const int64_t[]){0, 2, 1, 3}, DTYPE_F32, NULL);
+    check_transpose(SIZES(5, 64, 64), (const int64_t[]){2, 0, 1}, DTYPE_F64, "cpu_transpose");
+    check_transpose(SIZES(40, 0, 40), (const int64_t[]){2, 1, 0}, DTYPE_F32, NULL);
+    check_transpose(SIZES(1, 130), (const int64_t[]){1, 0}, DTYPE_I32, NULL);
 }
 
 static void check_reduction(enum op op, int rank, const int64_t *sizes, uint32_t axis_count,

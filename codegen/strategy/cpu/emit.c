@@ -224,6 +224,39 @@ static void split_counter(struct emitter *emitter, struct block *body, expr coun
     }
 }
 
+/* The range of one chunk that starts at `begin`. */
+static void set_chunk(struct emitter *emitter, struct block *body, const struct flat_nest *nest,
+                      uint32_t axis, expr begin, int64_t length)
+{
+    struct exprs *pool = emitter->kernel->pool;
+    const expr end = expr_binary(pool, EXPR_MIN, expr_binary(pool, EXPR_ADD, begin, expr_index(pool, length)),
+                                 kernel_dim(emitter->kernel, nest->extents[axis]));
+    emitter->chunk_axis = axis;
+    emitter->chunk_begin = begin;
+    emitter->chunk_end = build_declare(body, "end", end);
+    emitter->chunk = length;
+}
+
+/* The number of points is beyond what dims can say: loops, and one worker. */
+static void emit_serial(struct emitter *emitter, struct block *block, const struct flat_nest *nest,
+                        uint32_t count, const uint32_t *axes, uint32_t chunk_axis, int64_t chunk,
+                        struct block *body)
+{
+    struct exprs *pool = emitter->kernel->pool;
+    struct block outer = *block;
+    *body = outer;
+    for (uint32_t i = 0; i < count; i++) {
+        emit_axis(emitter, &outer, nest, axes[i], LOOP_SERIAL, body);
+        outer = *body;
+    }
+    if (chunk <= 0)
+        return;
+    expr begin;
+    build_for(&outer, "begin", expr_index(pool, 0), kernel_dim(emitter->kernel, nest->extents[chunk_axis]),
+              expr_index(pool, chunk), LOOP_SERIAL, body, &begin);
+    set_chunk(emitter, body, nest, chunk_axis, begin, chunk);
+}
+
 void emit_parallel(struct emitter *emitter, struct block *block, const struct flat_nest *nest, uint32_t count,
                    const uint32_t *axes, uint32_t chunk_axis, int64_t chunk, struct block *body)
 {
@@ -239,7 +272,7 @@ void emit_parallel(struct emitter *emitter, struct block *block, const struct fl
     for (uint32_t i = 0; i < parts_count; i++)
         total = dim_mul(dims, total, extents[i]);
     if (!parts_count || total == DIM_NONE) {
-        *body = *block;
+        emit_serial(emitter, block, nest, count, axes, chunk_axis, chunk, body);
         return;
     }
     build_for(block, "item", expr_index(kernel->pool, 0), kernel_dim(kernel, total), 0, LOOP_PARALLEL, body,
@@ -247,16 +280,10 @@ void emit_parallel(struct emitter *emitter, struct block *block, const struct fl
     split_counter(emitter, body, counter, parts_count, extents, parts);
     for (uint32_t i = 0; i < count; i++)
         emitter->axes[axes[i]] = parts[i];
-    if (chunk <= 0)
-        return;
-    const expr length = expr_index(kernel->pool, chunk);
-    const expr begin = expr_binary(kernel->pool, EXPR_MUL, parts[count], length);
-    const expr end = expr_binary(kernel->pool, EXPR_MIN, expr_binary(kernel->pool, EXPR_ADD, begin, length),
-                                 kernel_dim(kernel, nest->extents[chunk_axis]));
-    emitter->chunk_axis = chunk_axis;
-    emitter->chunk_begin = build_declare(body, "begin", begin);
-    emitter->chunk_end = build_declare(body, "end", end);
-    emitter->chunk = chunk;
+    if (chunk > 0) {
+        const expr begin = expr_binary(kernel->pool, EXPR_MUL, parts[count], expr_index(kernel->pool, chunk));
+        set_chunk(emitter, body, nest, chunk_axis, build_declare(body, "begin", begin), chunk);
+    }
 }
 
 /* ---- stores
