@@ -243,7 +243,16 @@ static bool conv_fits(const struct strategy_context *context, struct text *why)
 static struct tile_sizes pixel_sizes(const struct strategy_context *context, const struct pixels *p)
 {
     struct tile_sizes sizes = tile_sizes_of(p->product);
+    /* Images of sizes that are not known are taken to be this large. */
+    enum { USUAL_LENGTH = 28 };
+    int64_t *pixels = p->product->swapped ? &sizes.rows : &sizes.columns;
+    if ((p->product->swapped ? sizes.free_rows : sizes.free_columns) && *pixels < USUAL_LENGTH * USUAL_LENGTH)
+        *pixels = USUAL_LENGTH * USUAL_LENGTH;
     int64_t channels = 1, length = dim_hint(p->product->dims, p->product->nest->extents[p->run]);
+    int64_t known;
+    if (length < USUAL_LENGTH &&
+        !dim_is_constant(p->product->dims, p->product->nest->extents[p->run], &known))
+        length = USUAL_LENGTH;
     if (p->has_channel)
         dim_is_constant(p->product->dims, p->channel.extent, &channels);
     sizes.channels = (uint32_t)channels;

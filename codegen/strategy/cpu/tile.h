@@ -91,6 +91,7 @@ void tile_store(struct tiler *tiler, struct block *block, expr tile, expr row_ti
 /* Figures for choosing a configuration, by the sizes' hints. */
 struct tile_sizes {
     int64_t outer, rows, columns, depth;
+    bool free_rows, free_columns; /* not known: the figures above are guesses */
     bool direct;                  /* rows may be broadcast from memory, if they are not too many: */
     int64_t row_growth;           /* elements to the next one; 0: not known */
     double column_cost, row_cost; /* cycles to pack an element; 0: not packed at run time */

@@ -7,6 +7,8 @@
 
 /* With every register taken, LLVM moves accumulators around inside the loop: some are left to it. */
 enum { SPARE_REGISTERS = 2 };
+/* Tiles of sizes that are not known stay small: their edges are computed in full. */
+enum { FREE_ROWS = 8, FREE_VECTORS = 2, USUAL_SIZE = 64 };
 enum {
     THREADS = 2,
     MANY_THREADS = 16,
@@ -173,6 +175,17 @@ static double packing_cost(const struct product *product, const struct side *sid
     return consecutive ? 0.2 + work : 1.6 + 10 * work;
 }
 
+/* A size to plan for: free ones are taken to be larger than a hint that says little. */
+static int64_t plausible(const struct product *product, dim extent, int64_t least, bool *is_free)
+{
+    int64_t value;
+    *is_free = !dim_is_constant(product->dims, extent, &value);
+    if (!*is_free)
+        return value;
+    value = dim_hint(product->dims, extent);
+    return value < least ? least : value;
+}
+
 struct tile_sizes tile_sizes_of(const struct product *product)
 {
     const struct nest *nest = product->nest;
@@ -184,17 +197,19 @@ struct tile_sizes tile_sizes_of(const struct product *product)
     const bool direct = !product->rows.constant && tile_direct(product, &operand);
     if (direct && !dim_is_constant(product->dims, operand.row_growth, &growth))
         growth = 0;
-    return (struct tile_sizes){
+    struct tile_sizes sizes = {
         .direct = direct,
         .row_growth = growth,
         .outer = dim_hint(product->dims, product->outer_extent),
-        .rows = dim_hint(product->dims, product->rows.extent),
-        .columns = dim_hint(product->dims, product->columns.extent),
-        .depth = dim_hint(product->dims, product->depth),
         .column_cost = packing_cost(product, &product->columns, true),
         .row_cost = packing_cost(product, &product->rows, false),
         .store_cost = product->swapped ? 2.5 + 0.5 * cost : 0.2 + 0.06 * cost,
     };
+    bool free_depth;
+    sizes.rows = plausible(product, product->rows.extent, USUAL_SIZE, &sizes.free_rows);
+    sizes.columns = plausible(product, product->columns.extent, USUAL_SIZE, &sizes.free_columns);
+    sizes.depth = plausible(product, product->depth, USUAL_SIZE, &free_depth);
+    return sizes;
 }
 
 static struct model model_of(const struct strategy_context *context, const struct product *product,
@@ -222,6 +237,8 @@ uint32_t tile_candidates(const struct strategy_context *context, const struct pr
     config.value[TILE_DEPTH] = depth_block(&s, &config);
     for (int32_t vectors = 1; vectors <= 4; vectors++)
         for (size_t i = 0; i < sizeof heights / sizeof *heights; i++) {
+            if ((s.free_rows && heights[i] > FREE_ROWS) || (s.free_columns && vectors > FREE_VECTORS))
+                continue;
             config.value[TILE_ROWS] = heights[i];
             config.value[TILE_VECTORS] = vectors;
             if ((uint32_t)(heights[i] * vectors + vectors + 1 + SPARE_REGISTERS) > model.registers ||
@@ -233,10 +250,22 @@ uint32_t tile_candidates(const struct strategy_context *context, const struct pr
     return count;
 }
 
+static double hinted_size(const struct product *product, dim extent)
+{
+    const int64_t size = dim_hint(product->dims, extent);
+    return size < 1 ? 1 : (double)size;
+}
+
 double tile_seconds(const struct strategy_context *context, const struct product *product,
                     const struct tile_sizes *sizes, const struct config *config)
 {
     struct tile_sizes s = *sizes;
     const struct model model = model_of(context, product, &s);
-    return config_cycles(&model, config) / cycles_a_second;
+    const double planned = (double)s.rows * (double)s.columns * (double)s.depth;
+    /* Other strategies are compared at the sizes' hints, which may be smaller than those that were planned
+     * for. */
+    const double share = hinted_size(product, product->rows.extent) *
+                         hinted_size(product, product->columns.extent) *
+                         hinted_size(product, product->depth) / planned;
+    return config_cycles(&model, config) / cycles_a_second * (share < 1 ? share : 1);
 }
