@@ -449,6 +449,14 @@ static void collect(struct cuda_printer *p, expr root)
     }
 }
 
+static bool is_root(expr e, uint32_t count, const expr *roots)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (roots[i] == e)
+            return true;
+    return false;
+}
+
 /* A node gets a temporary when it is used twice and is more than a name, when it is a vector that lanes are taken of, or
  * when the expression would become unreadably (and the printer's recursion too) deep. */
 void cuda_begin_statement(struct cuda_printer *p, uint32_t count, const expr *roots)
@@ -469,7 +477,7 @@ void cuda_begin_statement(struct cuda_printer *p, uint32_t count, const expr *ro
             height = below + 1 > height ? below + 1 : height;
         }
         cuda_is_narrow(p, e); /* memorised from the leaves up */
-        bool vector = node->lanes > 1 && node->op != EXPR_PACK;
+        bool vector = node->lanes > 1 && node->op != EXPR_PACK && node->op != EXPR_VARIABLE && !is_root(e, count, roots);
         bool named = node->count && (used > 1 || height >= DEEPEST || vector);
         if (named) {
             uint32_t name = ++p->next_name;

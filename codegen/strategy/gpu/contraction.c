@@ -110,6 +110,8 @@ bool contraction_plan_make(const struct strategy_context *context, struct contra
             break;
         }
     sort_axes(plan, &contraction, columns);
+    if (plan->nest->store_count > MAX_AXES)
+        return no(why, "too many stores");
     if (!plan->operands[0].count || !plan->operands[1].count)
         return no(why, "a factor without axes of its own: no element is used twice");
     bool right_is_columns = columns == AXIS_RIGHT;

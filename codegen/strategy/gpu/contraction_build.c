@@ -28,6 +28,7 @@ struct builder {
     expr depth_begin, depth_end;           /* of this block */
     struct fill fills[2];
     uint32_t acc, own[2];                  /* registers: sums; a thread's rows and columns of one depth */
+    uint32_t results[MAX_AXES];            /* [store]: registers of a run's values; UINT32_MAX: none yet */
     expr loaded;                           /* vector of the main operand's elements while a factor is lowered */
     uint32_t lane, loaded_buffer;
 };
@@ -297,7 +298,12 @@ static void sum_depth(struct builder *b, struct block *top)
 {
     struct block body, then;
     expr depth, step = number(b, b->config[CONFIG_DEPTH]);
-    build_if(top, binary(b, EXPR_LESS, b->depth_begin, b->depth_end), &then, NULL);
+    expr some = binary(b, EXPR_LESS, b->depth_begin, b->depth_end);
+    int64_t known;
+    if (expr_constant_int(b->pool, some, &known) && known)
+        then = *top;
+    else
+        build_if(top, some, &then, NULL);
     load_next(b, &then, &b->fills[SIDE_ROWS], b->depth_begin);
     load_next(b, &then, &b->fills[SIDE_COLUMNS], b->depth_begin);
     build_for(top, "depth", b->depth_begin, b->depth_end, step, LOOP_SERIAL, &body, &depth);
@@ -326,37 +332,46 @@ static bool stores_vector(const struct builder *b, const struct nest_store *stor
            fast == plan->nest->rank - 1 && bits >= 8 && bits * plan->lanes <= 128 && type->dtype != DTYPE_BOOL;
 }
 
-/* The nest's stores of `count` columns side by side, all in range. */
-static void store_points(struct builder *b, struct block *at, expr *axes, const expr *sums, uint32_t count)
+/* The nest's stores of a run of columns at column `first`, which is all in range: each store's values are made in
+ * registers and stored at once. */
+static void store_vectors(struct builder *b, struct block *at, expr *axes, expr place)
 {
     const struct contraction_plan *plan = b->plan;
+    struct kernel *kernel = b->k.kernel;
     const struct operand *columns = &plan->operands[SIDE_COLUMNS];
-    uint32_t fast = columns->axes[columns->count - 1];
-    expr first = axes[fast];
+    uint32_t fast = columns->axes[columns->count - 1], lanes = plan->lanes;
+    expr first = axes[fast], lane;
+    struct block body;
+    build_for(at, "lane", number(b, 0), number(b, lanes), 0, LOOP_UNROLL, &body, &lane);
+    axes[fast] = add(b, first, lane);
+    expr sum = kernel_element(kernel, b->acc, add(b, place, lane), 1);
+    for (uint32_t s = 0; s < plan->nest->store_count; s++) {
+        const struct nest_store *store = &plan->nest->stores[s];
+        struct lowering lowering = gpu_lowering(&b->k, axes, &sum);
+        expr value = lower_expr(&lowering, store->value);
+        if (!stores_vector(b, store)) {
+            gpu_store(&b->k, &body, &lowering, store, axes, value);
+            continue;
+        }
+        if (b->results[s] == UINT32_MAX)
+            b->results[s] = kernel_memory_add(kernel, &(struct kernel_memory){.space = MEMORY_REGISTER,
+                                                                              .dtype = expr_at(b->pool, value)->dtype,
+                                                                              .lanes = 1,
+                                                                              .count = lanes,
+                                                                              .label = "result"});
+        build_store(&body, b->results[s], lane, value);
+    }
+    axes[fast] = first;
     for (uint32_t s = 0; s < plan->nest->store_count; s++) {
         const struct nest_store *store = &plan->nest->stores[s];
         expr values[16];
-        bool vector = count > 1 && stores_vector(b, store);
-        for (uint32_t lane = 0; lane < count; lane++) {
-            axes[fast] = add(b, first, number(b, lane));
-            struct lowering lowering = gpu_lowering(&b->k, axes, &sums[lane]);
-            values[lane] = lower_expr(&lowering, store->value);
-            if (!vector)
-                gpu_store(&b->k, at, &lowering, store, axes, values[lane]);
-        }
-        axes[fast] = first;
+        if (!stores_vector(b, store))
+            continue;
+        for (uint32_t i = 0; i < lanes; i++)
+            values[i] = kernel_element(kernel, b->results[s], number(b, i), 1);
         struct lowering lowering = gpu_lowering(&b->k, axes, NULL);
-        if (vector)
-            gpu_store(&b->k, at, &lowering, store, axes, kernel_pack(b->k.kernel, values, (uint16_t)count));
+        gpu_store(&b->k, at, &lowering, store, axes, kernel_pack(kernel, values, (uint16_t)lanes));
     }
-}
-
-/* A part's sum into the temporary [part][batch][row][column]. */
-static void store_parts(struct builder *b, struct block *at, expr batch_row, expr column, const expr *sums, uint32_t count,
-                        uint32_t memory)
-{
-    expr index = add(b, binary(b, EXPR_MUL, batch_row, kernel_dim(b->k.kernel, b->plan->operands[SIDE_COLUMNS].extent)), column);
-    build_store(at, memory, index, kernel_pack(b->k.kernel, sums, (uint16_t)count));
 }
 
 /* part * batches * rows + batch * rows + row */
@@ -370,20 +385,39 @@ static expr part_row(struct builder *b, expr row)
     return add(b, binary(b, EXPR_MUL, flat, kernel_dim(b->k.kernel, plan->operands[SIDE_ROWS].extent)), row);
 }
 
-static void store_run(struct builder *b, struct block *at, expr row, const expr *row_axes, expr column, const expr *sums,
-                      uint32_t count, uint32_t parts)
+/* A part's sums into the temporary [part][batch][row][column]. */
+static void store_parts(struct builder *b, struct block *at, expr row, expr column, expr place, uint32_t count,
+                        uint32_t memory)
+{
+    expr index = add(b, binary(b, EXPR_MUL, part_row(b, row), kernel_dim(b->k.kernel, b->plan->operands[SIDE_COLUMNS].extent)),
+                     column);
+    expr sums[16];
+    for (uint32_t i = 0; i < count; i++)
+        sums[i] = kernel_element(b->k.kernel, b->acc, add(b, place, number(b, i)), 1);
+    build_store(at, memory, index, kernel_pack(b->k.kernel, sums, (uint16_t)count));
+}
+
+/* The sums from acc[place] on, of a run of columns or (where runs may cross a row's end) of one column. */
+static void store_run(struct builder *b, struct block *at, expr row, const expr *row_axes, expr column, expr place,
+                      uint32_t parts)
 {
     struct block then;
     const struct operand *columns = &b->plan->operands[SIDE_COLUMNS];
+    bool whole = b->plan->whole_columns;
     build_if(at, binary(b, EXPR_LESS, column, kernel_dim(b->k.kernel, columns->extent)), &then, NULL);
     if (parts != UINT32_MAX) {
-        store_parts(b, &then, part_row(b, row), column, sums, count, parts);
+        store_parts(b, &then, row, column, place, whole ? b->plan->lanes : 1, parts);
         return;
     }
     expr axes[MAX_AXES];
     memcpy(axes, row_axes, sizeof axes);
     split_position(b, &then, column, columns->axes, columns->count, "column", axes);
-    store_points(b, &then, axes, sums, count);
+    if (whole) {
+        store_vectors(b, &then, axes, place);
+        return;
+    }
+    expr sum = kernel_element(b->k.kernel, b->acc, place, 1);
+    gpu_store_point(&b->k, &then, 0, axes, &sum);
 }
 
 static void store_sums(struct builder *b, struct block *top, uint32_t parts)
@@ -405,15 +439,16 @@ static void store_sums(struct builder *b, struct block *top, uint32_t parts)
     build_for(&inside, "c", number(b, 0), number(b, own / lanes), 0, LOOP_UNROLL, &column_body, &c);
     expr column = add(b, add(b, b->first_column, scaled(b, c, b->threads_x * lanes)), scaled(b, b->thread_column, lanes));
     column = build_declare(&column_body, "column", column);
-    expr sums[16], place = add(b, scaled(b, add(b, scaled(b, run, lanes), r), own), scaled(b, c, lanes));
-    for (int64_t lane = 0; lane < lanes; lane++)
-        sums[lane] = kernel_element(kernel, b->acc, add(b, place, number(b, lane)), 1);
+    expr place = add(b, scaled(b, add(b, scaled(b, run, lanes), r), own), scaled(b, c, lanes));
     if (b->plan->whole_columns) {
-        store_run(b, &column_body, row, axes, column, sums, (uint32_t)lanes, parts);
+        store_run(b, &column_body, row, axes, column, place, parts);
         return;
     }
-    for (int64_t lane = 0; lane < lanes; lane++)
-        store_run(b, &column_body, row, axes, add(b, column, number(b, lane)), &sums[lane], 1, parts);
+    struct block lane_body;
+    expr lane;
+    build_for(&column_body, "lane", number(b, 0), number(b, lanes), 0, LOOP_UNROLL, &lane_body, &lane);
+    column = build_declare(&lane_body, "column", add(b, column, lane));
+    store_run(b, &lane_body, row, axes, column, add(b, place, lane), parts);
 }
 
 /* ---- kernels ------------------------------------------------------------------------------------------------------------ */
@@ -498,6 +533,7 @@ bool contraction_build(const struct strategy_context *context, const struct cont
     b->threads_y = config->value[CONFIG_ROWS] / config->value[CONFIG_OWN_ROWS];
     b->threads_x = config->value[CONFIG_COLUMNS] / config->value[CONFIG_OWN_COLUMNS];
     b->threads = b->threads_x * b->threads_y;
+    memset(b->results, 0xff, sizeof b->results);
     int64_t split = config->value[CONFIG_SPLIT];
     uint32_t parts = UINT32_MAX;
     struct dims *dims = plan->body->pool->dims;
