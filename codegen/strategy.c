@@ -1,5 +1,5 @@
-/* The strategies of each kind of machine, in order, and the choice among them: the cheapest configuration of those that fit
- * at the level. Equal costs: the earlier row. */
+/* The strategies of each kind of machine, in order, and the choice among them: the cheapest configuration of
+ * those that fit at the level. Equal costs: the earlier row. */
 #include "codegen/strategy.h"
 
 #include "codegen/strategy/cpu/strategies.h"
@@ -7,8 +7,8 @@
 
 enum { MAX_CANDIDATES = 16 };
 
-static const struct strategy *const cpu_rows_list[] = {&cpu_depthwise, &cpu_conv, &cpu_matmul, &cpu_rows, &cpu_transpose,
-                                                      &cpu_plain, NULL};
+static const struct strategy *const cpu_rows_list[] = {&cpu_depthwise, &cpu_conv,  &cpu_matmul, &cpu_rows,
+                                                       &cpu_transpose, &cpu_plain, NULL};
 static const struct strategy *const gpu_rows_list[] = {&gpu_contraction, &gpu_rows, &gpu_plain, NULL};
 
 const struct strategy *cpu_strategy(uint32_t index)
@@ -26,8 +26,8 @@ const struct strategy *strategy_row(const struct machine *machine, uint32_t inde
     return machine->kind == TARGET_CPU ? cpu_strategy(index) : gpu_strategy(index);
 }
 
-const struct strategy *strategy_choose(const struct strategy_context *context, int optimisation, struct config *config,
-                                       struct text *why_not)
+const struct strategy *strategy_choose(const struct strategy_context *context, int optimisation,
+                                       struct config *config, struct text *why_not)
 {
     const struct strategy *best = NULL, *strategy;
     double best_cost = 0;

@@ -1,5 +1,6 @@
-/* Fits every group: each nest is a kernel. Outer parallel axes are shared among the workers, the innermost loop runs along
- * the axis on which most accesses are in order (emit.h). A nest of one long axis is cut into chunks. */
+/* Fits every group: each nest is a kernel. Outer parallel axes are shared among the workers, the innermost
+ * loop runs along the axis on which most accesses are in order (emit.h). A nest of one long axis is cut into
+ * chunks. */
 #include "codegen/strategy/cpu/emit.h"
 #include "codegen/strategy/cpu/strategies.h"
 
@@ -83,8 +84,8 @@ static void build_nest(const struct strategy_context *context, uint32_t number, 
     vec_push(context->arena, &out->launches, emitter_launch(&emitter));
 }
 
-static bool plain_build(const struct strategy_context *context, const struct config *config, struct lowered_group *out,
-                        struct text *why)
+static bool plain_build(const struct strategy_context *context, const struct config *config,
+                        struct lowered_group *out, struct text *why)
 {
     (void)config;
     (void)why;
