@@ -60,7 +60,7 @@ static double peak_flops(struct arena *arena, const struct machine *machine)
         best = seconds < best ? seconds : best;
     }
     dlclose(library.handle);
-    return 2.0 * SUMS * STEPS * lanes / best;
+    return 2.0 * (double)(SUMS * STEPS) * lanes / best;
 }
 
 /* ---- problems

@@ -129,33 +129,13 @@ static expr binary(const struct depthwise *w, enum expr_op op, expr a, expr b)
     return expr_binary(w->kernel->pool, op, a, b);
 }
 
-static void mark_loads(const struct depthwise *w, expr e, bool *used)
-{
-    const struct exprs *pool = w->product->definition.pool;
-    bool *reached = arena_new_array(w->context->arena, bool, (size_t)e + 1);
-    reached[e] = true;
-    for (expr x = e; x > 0; x--) {
-        const struct expr_node *node = expr_at(pool, x);
-        if (reached[x] && (node->op == EXPR_LOAD || node->op == EXPR_LOAD_OR))
-            used[node->value] = true;
-        for (uint32_t i = 0; reached[x] && i < node->count; i++)
-            reached[node->arguments[i]] = true;
-    }
-}
-
 static void add_buffers(struct depthwise *w)
 {
     const struct definition *d = &w->product->definition;
-    const struct nest *nest = w->product->nest;
     bool *used = arena_new_array(w->context->arena, bool, d->buffers.count);
-    for (uint32_t i = 0; i < nest->store_count; i++) {
-        mark_loads(w, nest->stores[i].value, used);
-        for (int k = 0; k < d->buffers.items[nest->stores[i].buffer].type.rank; k++)
-            mark_loads(w, nest->stores[i].indices[k], used);
-        used[nest->stores[i].buffer] = true;
-    }
-    mark_loads(w, w->weights->factor, used);
-    mark_loads(w, w->pixels.side->factor, used);
+    product_mark_stores(w->product, used);
+    product_mark_loads(w->product, w->weights->factor, used);
+    product_mark_loads(w->product, w->pixels.side->factor, used);
     for (uint32_t i = 0; i < d->buffers.count; i++) {
         const enum dtype dtype = d->buffers.items[i].type.dtype;
         w->memories[i] = UINT32_MAX;
@@ -288,26 +268,6 @@ static void add_row(struct depthwise *w, struct block *block, const struct windo
     }
 }
 
-static void store_values(struct depthwise *w, struct block *block, uint16_t lanes)
-{
-    const struct nest *nest = w->product->nest;
-    expr *values = arena_new_array(w->context->arena, expr, nest->store_count);
-    for (uint32_t i = 0; i < nest->store_count; i++) {
-        values[i] = lane_widen(w->kernel, lower_expr(&w->lowering, nest->stores[i].value), lanes);
-        if (nest->store_count > 1)
-            values[i] = build_declare(block, "value", values[i]);
-    }
-    for (uint32_t i = 0; i < nest->store_count; i++) {
-        const struct nest_store *store = &nest->stores[i];
-        const uint32_t rank = (uint32_t)w->product->definition.buffers.items[store->buffer].type.rank;
-        expr indices[MAX_RANK];
-        for (uint32_t k = 0; k < rank; k++)
-            indices[k] = lower_expr(&w->lowering, store->indices[k]);
-        lane_store(block, w->memories[store->buffer], lower_index(&w->lowering, store->buffer, indices),
-                   values[i], lanes);
-    }
-}
-
 static expr result(const struct depthwise *w, expr row, expr column)
 {
     const expr index = binary(w, EXPR_ADD, binary(w, EXPR_MUL, row, number(w, w->lanes)), column);
@@ -340,14 +300,14 @@ static void store_window(struct depthwise *w, struct block *block, const struct 
     if (!decided || known) {
         w->axes[w->pixels.run] = binary(w, EXPR_ADD, window->begin, lane);
         w->reduced[0] = result(w, row, lane);
-        store_values(w, &whole, w->lanes);
+        lane_store_nest(&whole, &w->lowering, w->product->nest, w->lanes);
     }
     if (decided && known)
         return;
     build_for(&edge, "i", number(w, 0), length, 0, LOOP_SERIAL, &single, &i);
     w->axes[w->pixels.run] = i;
     w->reduced[0] = result(w, row, i);
-    store_values(w, &single, 1);
+    lane_store_nest(&single, &w->lowering, w->product->nest, 1);
 }
 
 static void build_windows(struct depthwise *w, struct block *block)

@@ -221,3 +221,24 @@ void lane_store(struct block *block, uint32_t memory, expr index, expr vector, u
         build_store(block, memory, lane_substitute(kernel, index, expr_index(kernel->pool, i)),
                     kernel_lane(kernel, value, i));
 }
+
+void lane_store_nest(struct block *block, const struct lowering *lowering, const struct nest *nest,
+                     uint16_t lanes)
+{
+    struct arena *arena = block->kernel->pool->arena;
+    expr *values = arena_new_array(arena, expr, nest->store_count);
+    for (uint32_t i = 0; i < nest->store_count; i++) {
+        values[i] = lane_widen(block->kernel, lower_expr(lowering, nest->stores[i].value), lanes);
+        if (nest->store_count > 1)
+            values[i] = build_declare(block, "value", values[i]);
+    }
+    for (uint32_t i = 0; i < nest->store_count; i++) {
+        const struct nest_store *store = &nest->stores[i];
+        const uint32_t rank = (uint32_t)lowering->definition->buffers.items[store->buffer].type.rank;
+        expr *indices = arena_new_array(arena, expr, rank);
+        for (uint32_t k = 0; k < rank; k++)
+            indices[k] = lower_expr(lowering, store->indices[k]);
+        lane_store(block, lowering->memories[store->buffer], lower_index(lowering, store->buffer, indices),
+                   values[i], lanes);
+    }
+}

@@ -7,6 +7,7 @@
 #define GPUCC_CODEGEN_STRATEGY_CPU_LANES_H
 
 #include "codegen/kernel_ir.h"
+#include "ir/definition.h"
 
 expr lane_axis(const struct kernel *kernel, uint16_t lanes);
 /* The expression at one value of the lane axis. */
@@ -18,5 +19,9 @@ bool lane_loads_contiguous(const struct kernel *kernel, expr e);
 expr lane_widen(const struct kernel *kernel, expr e, uint16_t lanes);
 /* Stores the widened value at the lanes of the index: one vector store where it is contiguous. */
 void lane_store(struct block *block, uint32_t memory, expr index, expr vector, uint16_t lanes);
+/* All stores of a nest at the lanes of the axes as they are lowered; all values before the first store, which
+ * may overwrite what another value reads. */
+void lane_store_nest(struct block *block, const struct lowering *lowering, const struct nest *nest,
+                     uint16_t lanes);
 
 #endif

@@ -37,6 +37,28 @@ bool product_uses(const struct product *product, expr e, uint32_t axis)
     return uses_axis(product->arena, product->definition.pool, e, axis);
 }
 
+void product_mark_loads(const struct product *product, expr e, bool *used)
+{
+    const struct exprs *pool = product->definition.pool;
+    const bool *reached = reached_from(product->arena, pool, e);
+    for (expr x = 1; x <= e; x++) {
+        const struct expr_node *node = expr_at(pool, x);
+        if (reached[x] && (node->op == EXPR_LOAD || node->op == EXPR_LOAD_OR))
+            used[node->value] = true;
+    }
+}
+
+void product_mark_stores(const struct product *product, bool *used)
+{
+    for (uint32_t i = 0; i < product->nest->store_count; i++) {
+        const struct nest_store *store = &product->nest->stores[i];
+        product_mark_loads(product, store->value, used);
+        for (int k = 0; k < product->definition.buffers.items[store->buffer].type.rank; k++)
+            product_mark_loads(product, store->indices[k], used);
+        used[store->buffer] = true;
+    }
+}
+
 struct growth {
     const struct product *product;
     struct exprs *pool;
@@ -119,7 +141,6 @@ static int64_t only_divided_by(struct arena *arena, const struct exprs *pool, ex
 }
 
 struct renumber {
-    struct exprs *pool;
     uint32_t split; /* axis that becomes two; UINT32_MAX: none */
     int64_t group;
     const dim *extents; /* new ones */
@@ -141,7 +162,7 @@ static expr renumber_leaf(void *user, struct exprs *into, const struct expr_node
     return expr_binary(into, EXPR_ADD, high, expr_axis(into, axis + 1, r->extents[axis + 1]));
 }
 
-static void copy_nest(const struct nest *from, const struct exprs *from_pool, const struct renumber *r,
+static void copy_nest(const struct nest *from, const struct exprs *from_pool, struct renumber *r,
                       struct definition *to, struct arena *arena)
 {
     struct nest *nest = definition_nest(to, 0, NULL, 0, NULL);
@@ -150,21 +171,20 @@ static void copy_nest(const struct nest *from, const struct exprs *from_pool, co
     nest->reduce_rank = from->reduce_rank;
     memcpy(nest->extents, r->extents, (nest->rank + nest->reduce_rank) * sizeof *nest->extents);
     for (uint32_t i = 0; i < from->reduction_count; i++)
-        nest_reduce(
-            to, nest, from->reductions[i].op,
-            expr_rewrite(to->pool, from_pool, from->reductions[i].body, renumber_leaf, (void *)(uintptr_t)r));
+        nest_reduce(to, nest, from->reductions[i].op,
+                    expr_rewrite(to->pool, from_pool, from->reductions[i].body, renumber_leaf, r));
     for (uint32_t i = 0; i < from->store_count; i++) {
         const struct nest_store *store = &from->stores[i];
         const uint32_t rank = (uint32_t)to->buffers.items[store->buffer].type.rank;
         expr *indices = arena_new_array(arena, expr, rank);
         for (uint32_t k = 0; k < rank; k++) {
             const struct expr_node axis = {.op = EXPR_AXIS, .value = (int64_t)k};
-            indices[k] = store->indices ? expr_rewrite(to->pool, from_pool, store->indices[k], renumber_leaf,
-                                                       (void *)(uintptr_t)r)
-                                        : renumber_leaf((void *)(uintptr_t)r, to->pool, &axis, NULL);
+            indices[k] = store->indices
+                             ? expr_rewrite(to->pool, from_pool, store->indices[k], renumber_leaf, r)
+                             : renumber_leaf(r, to->pool, &axis, NULL);
         }
         nest_store(to, nest, store->buffer, indices,
-                   expr_rewrite(to->pool, from_pool, store->value, renumber_leaf, (void *)(uintptr_t)r));
+                   expr_rewrite(to->pool, from_pool, store->value, renumber_leaf, r));
     }
 }
 
@@ -204,7 +224,7 @@ bool product_normalise(const struct strategy_context *context, struct definition
     for (uint32_t i = 0; i < body->buffers.count; i++)
         definition_buffer(out, body->buffers.items[i].role, body->buffers.items[i].type);
     dim extents[MAX_AXES];
-    struct renumber renumber = {.pool = pool, .extents = extents};
+    struct renumber renumber = {.extents = extents};
     renumber.split = find_split(arena, body, &contraction, &renumber.group);
     for (uint32_t i = 0, to = 0; i < nest->rank + nest->reduce_rank; i++) {
         if (i == renumber.split) {
@@ -410,7 +430,6 @@ void depth_axes(const struct product *product, struct exprs *pool, expr depth, e
  * ------------------------------------------------------------------------------------------ */
 
 struct recipe {
-    const struct side *side;
     const expr *axes;
 };
 
@@ -468,7 +487,7 @@ struct derived product_recipe(const struct product *product, const struct side *
     side_axes(side, product, pool,
               expr_binary(pool, EXPR_MIN, index, expr_binary(pool, EXPR_SUB, limit, expr_index(pool, 1))),
               axes);
-    struct recipe recipe = {.side = side, .axes = axes};
+    struct recipe recipe = {.axes = axes};
     const expr value = expr_rewrite(pool, product->definition.pool, side->factor, recipe_leaf, &recipe);
     const enum dtype dtype = product->accumulator;
     const expr zero = dtype_is_float(dtype) ? expr_float(pool, dtype, 0) : expr_int(pool, dtype, 0);

@@ -54,6 +54,10 @@ dim product_growth(const struct product *product, expr index, uint32_t axis);
 /* Growth of the flat index of a load with an axis. */
 dim product_load_growth(const struct product *product, expr load, uint32_t axis);
 bool product_uses(const struct product *product, expr e, uint32_t axis);
+/* Sets used[buffer] for every buffer that the expression loads. */
+void product_mark_loads(const struct product *product, expr e, bool *used);
+/* The same for the nest's stores, and for the buffers that they write. */
+void product_mark_stores(const struct product *product, bool *used);
 
 /* Values of the axes of a flattened side, or of the depth, by div and mod; `pool` may be another one than the
  * product's. */

@@ -21,20 +21,6 @@ void tile_describe(const struct config *config, struct text *out)
 /* ---- memories
  * ----------------------------------------------------------------------------------------------------- */
 
-static void mark_loads(const struct tiler *t, expr e, bool *used)
-{
-    const struct exprs *pool = t->product->definition.pool;
-    bool *reached = arena_new_array(t->context->arena, bool, (size_t)e + 1);
-    reached[e] = true;
-    for (expr x = e; x > 0; x--) {
-        const struct expr_node *node = expr_at(pool, x);
-        if (reached[x] && (node->op == EXPR_LOAD || node->op == EXPR_LOAD_OR))
-            used[node->value] = true;
-        for (uint32_t i = 0; reached[x] && i < node->count; i++)
-            reached[node->arguments[i]] = true;
-    }
-}
-
 static uint32_t add_global(struct tiler *t, enum dtype dtype, const char *label, uint32_t alignment,
                            enum argument_kind kind, uint32_t index)
 {
@@ -60,18 +46,12 @@ static void add_constant_panels(struct tiler *t, struct operand *operand, struct
 static void add_buffers(struct tiler *t, struct lowered_group *out)
 {
     const struct definition *d = &t->product->definition;
-    const struct nest *nest = t->product->nest;
     bool *used = arena_new_array(t->context->arena, bool, d->buffers.count);
-    for (uint32_t i = 0; i < nest->store_count; i++) {
-        mark_loads(t, nest->stores[i].value, used);
-        for (int k = 0; k < d->buffers.items[nest->stores[i].buffer].type.rank; k++)
-            mark_loads(t, nest->stores[i].indices[k], used);
-        used[nest->stores[i].buffer] = true;
-    }
+    product_mark_stores(t->product, used);
     if (t->rows.mode != OPERAND_CONSTANT)
-        mark_loads(t, t->rows.side->factor, used);
+        product_mark_loads(t->product, t->rows.side->factor, used);
     if (t->columns.mode != OPERAND_CONSTANT)
-        mark_loads(t, t->columns.side->factor, used);
+        product_mark_loads(t->product, t->columns.side->factor, used);
     for (uint32_t i = 0; i < d->buffers.count; i++) {
         t->memories[i] = UINT32_MAX;
         const enum dtype dtype = d->buffers.items[i].type.dtype;
@@ -445,8 +425,6 @@ static dim block_count(const struct tiler *t, const struct operand *operand, int
 static void block_range(struct tiler *t, struct block *block, const struct operand *operand, expr number,
                         int64_t size, const char *label, expr *first, expr *end)
 {
-    struct exprs *pool = t->kernel->pool;
-    (void)pool;
     *first = build_declare(block, label, index_mul(t, number, size));
     *end = index_add(t, *first, index_constant(t, size));
     if (!dim_divisible(t->product->dims, operand->tiles, size))

@@ -9,30 +9,6 @@ static void declare_side(struct tiler *t, struct block *block, const struct side
         t->axes[side->axes[i]] = build_declare(block, "axis", t->axes[side->axes[i]]);
 }
 
-/* All values before the first store: a store may overwrite what another one's value reads. */
-static void store_values(struct tiler *t, struct block *block, uint16_t lanes)
-{
-    struct kernel *kernel = t->kernel;
-    const struct nest *nest = t->product->nest;
-    struct exprs *pool = kernel->pool;
-    expr *values = arena_new_array(t->context->arena, expr, nest->store_count);
-    for (uint32_t i = 0; i < nest->store_count; i++) {
-        values[i] = lane_widen(kernel, lower_expr(&t->lowering, nest->stores[i].value), lanes);
-        if (nest->store_count > 1)
-            values[i] = build_declare(block, "value", values[i]);
-    }
-    for (uint32_t i = 0; i < nest->store_count; i++) {
-        const struct nest_store *store = &nest->stores[i];
-        const uint32_t rank = (uint32_t)t->product->definition.buffers.items[store->buffer].type.rank;
-        expr *indices = arena_new_array(t->context->arena, expr, rank);
-        for (uint32_t k = 0; k < rank; k++)
-            indices[k] = lower_expr(&t->lowering, store->indices[k]);
-        (void)pool;
-        lane_store(block, t->memories[store->buffer], lower_index(&t->lowering, store->buffer, indices),
-                   values[i], lanes);
-    }
-}
-
 static expr result_at(const struct tiler *t, expr tile, expr row, expr column)
 {
     const expr index = index_add(t, index_add(t, tile, index_mul(t, row, t->columns.width)), column);
@@ -56,13 +32,13 @@ static void store_row(struct tiler *t, struct block *block, expr tile, expr colu
     const expr lane = lane_axis(kernel, t->lanes);
     side_axes(side, t->product, pool, index_add(t, index_mul(t, absolute, t->lanes), lane), t->axes);
     t->reduced[0] = result_at(t, tile, row, index_add(t, index_mul(t, number, t->lanes), lane));
-    store_values(t, &body, t->lanes);
+    lane_store_nest(&body, &t->lowering, t->product->nest, t->lanes);
     if (expr_constant_int(pool, columns, &known) && known % t->lanes == 0)
         return;
     build_for(block, "i", index_mul(t, whole, t->lanes), columns, 0, LOOP_SERIAL, &body, &i);
     declare_side(t, &body, side, index_add(t, index_mul(t, column_tile, t->columns.width), i));
     t->reduced[0] = result_at(t, tile, row, i);
-    store_values(t, &body, 1);
+    lane_store_nest(&body, &t->lowering, t->product->nest, 1);
 }
 
 static void store_along_columns(struct tiler *t, struct block *block, expr tile, expr row_tile,
@@ -86,7 +62,7 @@ static void store_along_rows(struct tiler *t, struct block *block, expr tile, ex
     build_for(&outer, "row", index_constant(t, 0), rows, 0, LOOP_SERIAL, &body, &row);
     declare_side(t, &body, &t->product->rows, index_add(t, index_mul(t, row_tile, t->rows.width), row));
     t->reduced[0] = result_at(t, tile, row, column);
-    store_values(t, &body, 1);
+    lane_store_nest(&body, &t->lowering, t->product->nest, 1);
 }
 
 void tile_store(struct tiler *t, struct block *block, expr tile, expr row_tile, expr column_tile, expr rows,
