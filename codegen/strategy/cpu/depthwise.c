@@ -371,6 +371,11 @@ static bool depthwise_build(const struct strategy_context *context, const struct
     }
     declare_weights(w, &block);
     build_windows(w, &block);
+    const dim points = dim_mul(w->product->dims, w->product->outer_extent, w->pixels.side->extent);
+    const dim operations =
+        dim_mul(w->product->dims, points, dim_constant(w->product->dims, 2 * w->pixels.tap_points));
+    w->kernel->operations = operations ? operations : dim_constant(w->product->dims, INT64_MAX >> 16);
+    w->kernel->bytes = product_bytes(w->product);
     w->kernel->config = arena_printf(context->arena, "lanes=%u, rows=%u", (unsigned)w->lanes, (unsigned)ROWS);
     w->kernel->location = context->group->location;
     const struct kernel_launch launch = {

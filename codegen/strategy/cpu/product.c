@@ -397,6 +397,24 @@ bool product_find(const struct strategy_context *context, bool swap, struct prod
     return true;
 }
 
+dim product_bytes(const struct product *product)
+{
+    struct dims *dims = product->dims;
+    const struct definition *d = &product->definition;
+    dim total = dim_constant(dims, 0);
+    bool *used = arena_new_array(product->arena, bool, d->buffers.count);
+    product_mark_stores(product, used);
+    product_mark_loads(product, product->rows.factor, used);
+    product_mark_loads(product, product->columns.factor, used);
+    for (uint32_t i = 0; i < d->buffers.count; i++) {
+        const struct tensor_type *type = &d->buffers.items[i].type;
+        const dim bytes = dim_constant(dims, (int64_t)(dtype_bits(type->dtype) + 7) / 8);
+        if (used[i])
+            total = dim_add(dims, total, dim_mul(dims, tensor_elements(dims, type), bytes));
+    }
+    return total == DIM_NONE ? dim_constant(dims, 0) : total;
+}
+
 /* ---- flattened indices
  * -------------------------------------------------------------------------------------------- */
 

@@ -59,6 +59,9 @@ void product_mark_loads(const struct product *product, expr e, bool *used);
 /* The same for the nest's stores, and for the buffers that they write. */
 void product_mark_stores(const struct product *product, bool *used);
 
+/* Bytes of the buffers, each once; 0 when that is no dim. */
+dim product_bytes(const struct product *product);
+
 /* Values of the axes of a flattened side, or of the depth, by div and mod; `pool` may be another one than the
  * product's. */
 void side_axes(const struct side *side, const struct product *product, struct exprs *pool, expr index,

@@ -516,6 +516,28 @@ static void set_operand(const struct tiler *t, struct operand *operand, const st
     }
 }
 
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* What an item does at the sizes that were planned for, times the items: with hints of free sizes alone the
+ * runtime would take the work to be too little to share. */
+static void set_figures(struct tiler *t, dim work)
+{
+    const struct product *product = t->product;
+    struct dims *dims = product->dims;
+    const struct tile_sizes sizes = tile_sizes_of(product);
+    const int64_t rows = smaller(sizes.rows, (int64_t)t->config->value[TILE_ROW_BLOCK] * t->rows.width);
+    const int64_t columns =
+        smaller(sizes.columns, (int64_t)t->config->value[TILE_COLUMN_BLOCK] * t->columns.width);
+    dim item = dim_constant(dims, 2 * sizes.depth);
+    item = dim_mul(dims, item, dim_mul(dims, dim_constant(dims, rows), dim_constant(dims, columns)));
+    const dim operations = dim_mul(dims, work, item);
+    t->kernel->operations = operations ? operations : dim_constant(dims, INT64_MAX >> 16);
+    t->kernel->bytes = product_bytes(product);
+}
+
 bool tile_build(const struct strategy_context *context, const struct product *product,
                 const struct config *config, const struct packer *packer, struct lowered_group *out,
                 struct text *why)
@@ -554,6 +576,7 @@ bool tile_build(const struct strategy_context *context, const struct product *pr
                                     .axes = t->axes,
                                     .reduced = t->reduced};
     build_items(t, packer, work);
+    set_figures(t, work);
     struct text text;
     text_init(&text, arena);
     tile_describe(config, &text);
