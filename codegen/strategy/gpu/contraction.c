@@ -22,25 +22,6 @@ static uint32_t loads_of(const struct exprs *pool, expr e, int64_t buffer, unsig
     return count;
 }
 
-static bool uses_axis(const struct exprs *pool, expr e, uint32_t axis, unsigned char *visited)
-{
-    if (visited[e])
-        return false;
-    visited[e] = 1;
-    const struct expr_node *node = expr_at(pool, e);
-    if (node->op == EXPR_AXIS && node->value == axis)
-        return true;
-    for (uint32_t i = 0; i < node->count; i++)
-        if (uses_axis(pool, node->arguments[i], axis, visited))
-            return true;
-    return false;
-}
-
-static bool index_uses(const struct strategy_context *context, const struct exprs *pool, expr index, uint32_t axis)
-{
-    return uses_axis(pool, index, axis, arena_new_array(context->arena, unsigned char, pool->nodes.count));
-}
-
 /* How the factor's main operand is best read: along which axis, in vectors of how many elements. */
 static void choose_fill(const struct strategy_context *context, const struct contraction_plan *plan, struct operand *side)
 {
@@ -53,7 +34,7 @@ static void choose_fill(const struct strategy_context *context, const struct con
         return;
     expr last = load->arguments[type->rank - 1];
     uint32_t own = side->axes[side->count - 1], depth = plan->depth[plan->depth_count - 1];
-    side->along_depth = index_uses(context, pool, last, depth) && !index_uses(context, pool, last, own);
+    side->along_depth = gpu_uses_axis(context, last, depth) && !gpu_uses_axis(context, last, own);
     uint32_t fast = side->along_depth ? depth : own;
     const struct expr_node *index = expr_at(pool, last);
     unsigned bits = dtype_bits(type->dtype);
@@ -61,7 +42,7 @@ static void choose_fill(const struct strategy_context *context, const struct con
         type->dtype == DTYPE_BOOL || plan->lanes < 4)
         return;
     for (int i = 0; i + 1 < type->rank; i++)
-        if (index_uses(context, pool, load->arguments[i], fast))
+        if (gpu_uses_axis(context, load->arguments[i], fast))
             return;
     unsigned char *visited = arena_new_array(context->arena, unsigned char, pool->nodes.count);
     if (dim_divisible(pool->dims, type->dims[type->rank - 1], 4) && dim_divisible(pool->dims, plan->nest->extents[fast], 4) &&

@@ -53,20 +53,10 @@ static expr scaled(struct builder *b, expr value, int64_t factor)
     return binary(b, EXPR_MUL, value, number(b, factor));
 }
 
-/* The axes' values of a flat position, the last axis fastest. */
 static void split_position(struct builder *b, struct block *at, expr position, const uint32_t *axes, uint32_t count,
                            const char *label, expr *values)
 {
-    expr rest = position;
-    for (uint32_t i = count; i-- > 0;) {
-        expr extent = kernel_dim(b->k.kernel, b->plan->nest->extents[axes[i]]);
-        if (i == 0) {
-            values[axes[i]] = rest;
-            return;
-        }
-        values[axes[i]] = build_declare(at, label, binary(b, EXPR_INDEX_MOD, rest, extent));
-        rest = build_declare(at, "rest", binary(b, EXPR_INDEX_DIV, rest, extent));
-    }
+    gpu_split_position(&b->k, at, b->plan->nest, position, axes, count, label, values);
 }
 
 /* ---- which tile this block has ---------------------------------------------------------------------------------------- */

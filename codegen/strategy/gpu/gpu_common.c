@@ -223,6 +223,85 @@ double gpu_roofline(const struct strategy_context *context, double memory_share,
     return launch + (memory > compute ? memory : compute);
 }
 
+static bool uses_axis(const struct exprs *pool, expr e, uint32_t axis, unsigned char *visited)
+{
+    if (visited[e])
+        return false;
+    visited[e] = 1;
+    const struct expr_node *node = expr_at(pool, e);
+    if (node->op == EXPR_AXIS && node->value == axis)
+        return true;
+    for (uint32_t i = 0; i < node->count; i++)
+        if (uses_axis(pool, node->arguments[i], axis, visited))
+            return true;
+    return false;
+}
+
+bool gpu_uses_axis(const struct strategy_context *context, expr e, uint32_t axis)
+{
+    const struct exprs *pool = context->group->body.pool;
+    return uses_axis(pool, e, axis, arena_new_array(context->arena, unsigned char, pool->nodes.count));
+}
+
+/* Bytes that one evaluation of e moves for each thread, when neighbours differ in `axis`. */
+static double load_bytes(const struct strategy_context *context, expr e, uint32_t axis, unsigned char *visited)
+{
+    enum { TRANSACTION = 32 };
+    const struct definition *body = &context->group->body;
+    if (visited[e])
+        return 0;
+    visited[e] = 1;
+    const struct expr_node *node = expr_at(body->pool, e);
+    double bytes = 0;
+    for (uint32_t i = 0; i < node->count; i++)
+        bytes += load_bytes(context, node->arguments[i], axis, visited);
+    if (node->op != EXPR_LOAD && node->op != EXPR_LOAD_OR)
+        return bytes;
+    const struct tensor_type *type = &body->buffers.items[node->value].type;
+    double own = dtype_bits(type->dtype) / 8.0;
+    if (!gpu_uses_axis(context, e, axis))
+        return bytes + own / WARP;
+    bool side_by_side = type->rank > 0 && gpu_uses_axis(context, node->arguments[type->rank - 1], axis);
+    return bytes + (side_by_side ? own : TRANSACTION);
+}
+
+double gpu_traffic(const struct strategy_context *context, bool along_reduced)
+{
+    const double cache_speed = 2.5; /* of the second-level cache, in memory's bandwidths */
+    const struct definition *body = &context->group->body;
+    const struct dims *dims = body->pool->dims;
+    double bytes = 0;
+    for (uint32_t n = 0; n < body->nests.count; n++) {
+        const struct nest *nest = &body->nests.items[n];
+        unsigned char *visited = arena_new_array(context->arena, unsigned char, body->pool->nodes.count);
+        double points = (double)dim_hint(dims, gpu_extent_product(context, nest, 0, nest->rank));
+        double inner = (double)dim_hint(dims, gpu_extent_product(context, nest, nest->rank, nest->rank + nest->reduce_rank));
+        uint32_t last = nest->rank ? nest->rank - 1 : 0;
+        uint32_t fast = along_reduced && nest->reduce_rank ? nest->rank + nest->reduce_rank - 1 : last;
+        for (uint32_t r = 0; r < nest->reduction_count; r++)
+            bytes += points * inner * load_bytes(context, nest->reductions[r].body, fast, visited);
+        for (uint32_t s = 0; s < nest->store_count; s++)
+            bytes += points * load_bytes(context, nest->stores[s].value, last, visited);
+    }
+    return bytes / (cache_speed * context->machine->memory_bytes_per_second);
+}
+
+void gpu_split_position(struct gpu_kernel *k, struct block *at, const struct nest *nest, expr position,
+                        const uint32_t *axes, uint32_t count, const char *label, expr *values)
+{
+    struct exprs *pool = k->kernel->pool;
+    expr rest = position;
+    for (uint32_t i = count; i-- > 0;) {
+        expr extent = kernel_dim(k->kernel, nest->extents[axes[i]]);
+        if (i == 0) {
+            values[axes[i]] = rest;
+            return;
+        }
+        values[axes[i]] = build_declare(at, label, expr_binary(pool, EXPR_INDEX_MOD, rest, extent));
+        rest = build_declare(at, "rest", expr_binary(pool, EXPR_INDEX_DIV, rest, extent));
+    }
+}
+
 struct lowering gpu_lowering(const struct gpu_kernel *k, const expr *axes, const expr *reduced)
 {
     return (struct lowering){.kernel = k->kernel,

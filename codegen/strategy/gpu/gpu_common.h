@@ -46,6 +46,16 @@ void gpu_figures(const struct strategy_context *context, uint32_t first_nest, ui
 /* The larger of memory and arithmetic time at the hinted dims, plus what a launch costs. */
 double gpu_roofline(const struct strategy_context *context, double memory_share, double arithmetic_share);
 
+/* What the loads of a group cost when neighbouring threads follow `inner`: the last reduced axis of nests that have one
+ * (threads along rows), else each nest's last parallel axis. Neighbours that read side by side share a transaction, those
+ * that read the same element too; far apart, each has its own. Every read is counted, as by the second-level cache. */
+double gpu_traffic(const struct strategy_context *context, bool along_reduced);
+/* Does e use the axis? */
+bool gpu_uses_axis(const struct strategy_context *context, expr e, uint32_t axis);
+/* The values of axes[] at a flat position, the last one fastest; count 0: nothing. */
+void gpu_split_position(struct gpu_kernel *k, struct block *at, const struct nest *nest, expr position,
+                        const uint32_t *axes, uint32_t count, const char *label, expr *values);
+
 /* Serial loops over the nest's reduced axes: one accumulator a reduction; `axes` gets the loop variables. The reduced
  * values (VARIABLEs) are in reduced[]. `begin` and `step` split the first reduced axis (0 and 1: all of it). */
 void gpu_reduce_serial(struct gpu_kernel *k, struct block *at, uint32_t nest, expr *axes, expr begin, expr step,
@@ -59,6 +69,6 @@ void gpu_store(struct gpu_kernel *k, struct block *at, const struct lowering *lo
 void gpu_mark_loads(const struct strategy_context *context, const struct nest *nest, bool *loaded);
 struct lowering gpu_lowering(const struct gpu_kernel *k, const expr *axes, const expr *reduced);
 
-extern const struct strategy gpu_contraction, gpu_plain, gpu_rows;
+extern const struct strategy gpu_columns, gpu_contraction, gpu_plain, gpu_pointwise, gpu_rows, gpu_transpose;
 
 #endif

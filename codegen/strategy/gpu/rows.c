@@ -5,6 +5,7 @@
  *
  * Takes a group when every nest with reductions has the same parallel axes, and every other nest tells by its loads of the
  * rows' results which of its axes are the rows'. */
+#include <math.h>
 #include <string.h>
 
 #include "codegen/strategy/gpu/gpu_common.h"
@@ -32,12 +33,6 @@ static bool shuffles(const struct row_group *rows, const struct nest *nest)
 static bool rows_fits(const struct strategy_context *context, struct text *why)
 {
     struct row_group rows;
-    struct contraction contraction;
-    struct text unused;
-    text_init(&unused, context->arena);
-    for (uint32_t n = 0; n < context->group->body.nests.count; n++)
-        if (find_contraction(&context->group->body, n, &contraction, &unused))
-            return no(why, "a contraction");
     if (!find_row_group(context, &rows, why))
         return false;
     for (uint32_t n = 0; n < context->group->body.nests.count; n++)
@@ -61,8 +56,15 @@ static uint32_t rows_candidates(const struct strategy_context *context, struct c
 
 static double rows_cost(const struct strategy_context *context, const struct config *config)
 {
-    (void)config;
-    return gpu_roofline(context, 0.8, 0.3);
+    const double launch = 2e-6, combine = 0.3e-6;
+    struct row_group rows;
+    struct text why;
+    text_init(&why, context->arena);
+    if (!find_row_group(context, &rows, &why))
+        return INFINITY;
+    double traffic = launch + gpu_traffic(context, true), roofline = gpu_roofline(context, 0.8, 0.2);
+    double chain = 6e-9 * (double)rows.length / config->value[CONFIG_THREADS] + combine * context->group->body.nests.count;
+    return chain + (traffic > roofline ? traffic : roofline);
 }
 
 /* ---- building ------------------------------------------------------------------------------------------------------- */

@@ -1,0 +1,299 @@
+/* One map nest whose trailing axes are one flat stretch of every buffer that they index: threads take runs of 16 bytes of
+ * it. The stretch starts at the first axis from which on every load and store either ends in exactly those axes, over dims
+ * of their extents, or does not hang on them at all (a broadcast). A run never leaves the stretch, since its length divides
+ * by the run's. */
+#include <string.h>
+
+#include "codegen/strategy/gpu/gpu_common.h"
+
+enum { CONFIG_RUN, THREADS = 256, MOST_RUN = 16 };
+
+struct stretch {
+    const struct nest *nest;
+    uint32_t first;                 /* axis */
+    dim length;
+    bool flat[MAX_BUFFERS];         /* loaded along the stretch */
+    bool loaded[MAX_BUFFERS];       /* elsewise */
+    expr loads[MAX_BUFFERS];        /* the load node of a flat buffer */
+};
+
+static bool no(struct text *why, const char *reason)
+{
+    text_put(why, reason);
+    return false;
+}
+
+/* Do the indices end in the axes first .. rank-1, over dims of their extents? */
+static bool ends_in_stretch(const struct strategy_context *context, const struct stretch *s, uint32_t buffer,
+                            const expr *indices)
+{
+    const struct definition *body = &context->group->body;
+    const struct tensor_type *type = &body->buffers.items[buffer].type;
+    uint32_t count = s->nest->rank - s->first;
+    if (type->rank < (int)count)
+        return false;
+    uint32_t skip = (uint32_t)type->rank - count;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct expr_node *index = expr_at(body->pool, indices[skip + i]);
+        uint32_t axis = s->first + i;
+        int64_t value;
+        bool single = dim_equals_constant(body->pool->dims, s->nest->extents[axis], 1) &&
+                      expr_constant_int(body->pool, indices[skip + i], &value) && value == 0;
+        if (!single && (index->op != EXPR_AXIS || index->value != axis))
+            return false;
+        if (dim_equal(body->pool->dims, type->dims[skip + i], s->nest->extents[axis]) != 1)
+            return false;
+    }
+    for (uint32_t i = 0; i < skip; i++)
+        for (uint32_t axis = s->first; axis < s->nest->rank; axis++)
+            if (gpu_uses_axis(context, indices[i], axis))
+                return false;
+    return true;
+}
+
+/* The axes of the stretch appear in e only below loads along the stretch. */
+static bool along_stretch(const struct strategy_context *context, struct stretch *s, expr e, unsigned char *visited)
+{
+    const struct exprs *pool = context->group->body.pool;
+    if (visited[e])
+        return true;
+    visited[e] = 1;
+    const struct expr_node *node = expr_at(pool, e);
+    if (node->op == EXPR_AXIS)
+        return node->value < s->first;
+    if (node->op == EXPR_LOAD && ends_in_stretch(context, s, (uint32_t)node->value, node->arguments)) {
+        if ((s->loads[node->value] && s->loads[node->value] != e) || s->loaded[node->value])
+            return false;
+        s->loads[node->value] = e;
+        s->flat[node->value] = true;
+        return true;
+    }
+    if (node->op == EXPR_LOAD || node->op == EXPR_LOAD_OR) {
+        if (s->flat[node->value])
+            return false;
+        s->loaded[node->value] = true;
+    }
+    for (uint32_t i = 0; i < node->count; i++)
+        if (!along_stretch(context, s, node->arguments[i], visited))
+            return false;
+    return true;
+}
+
+static bool is_stretch(const struct strategy_context *context, struct stretch *s)
+{
+    const struct definition *body = &context->group->body;
+    unsigned char *visited = arena_new_array(context->arena, unsigned char, body->pool->nodes.count);
+    memset(s->flat, 0, sizeof s->flat);
+    memset(s->loaded, 0, sizeof s->loaded);
+    memset(s->loads, 0, sizeof s->loads);
+    for (uint32_t i = 0; i < s->nest->store_count; i++) {
+        const struct nest_store *store = &s->nest->stores[i];
+        expr axes[MAX_AXES];
+        for (uint32_t axis = 0; axis < s->nest->rank; axis++)
+            axes[axis] = expr_axis((struct exprs *)body->pool, axis, s->nest->extents[axis]);
+        if (!ends_in_stretch(context, s, store->buffer, store->indices ? store->indices : axes) ||
+            !along_stretch(context, s, store->value, visited))
+            return false;
+    }
+    return true;
+}
+
+/* Longest run that a 16-byte access of the widest element allows and that divides the stretch. */
+static int32_t longest_run(const struct strategy_context *context, const struct stretch *s)
+{
+    const struct definition *body = &context->group->body;
+    unsigned widest = 8;
+    for (uint32_t i = 0; i < body->buffers.count; i++) {
+        bool stored = false;
+        for (uint32_t k = 0; k < s->nest->store_count; k++)
+            stored |= s->nest->stores[k].buffer == i;
+        unsigned bits = dtype_bits(body->buffers.items[i].type.dtype);
+        if ((stored || s->flat[i]) && (bits < 8 || body->buffers.items[i].type.dtype == DTYPE_BOOL))
+            return 1;
+        if ((stored || s->flat[i]) && bits > widest)
+            widest = bits;
+    }
+    int32_t run = (int32_t)(128 / widest);
+    while (run > 1 && !dim_divisible(body->pool->dims, s->length, run))
+        run /= 2;
+    return run;
+}
+
+static bool find_stretch(const struct strategy_context *context, struct stretch *s, struct text *why)
+{
+    const struct definition *body = &context->group->body;
+    *s = (struct stretch){.nest = &body->nests.items[0]};
+    if (body->nests.count != 1 || s->nest->reduction_count)
+        return no(why, "not one nest without reductions");
+    if (s->nest->store_count > MAX_AXES)
+        return no(why, "too many stores");
+    for (s->first = 0; s->first < s->nest->rank; s->first++) {
+        s->length = gpu_extent_product(context, s->nest, s->first, s->nest->rank);
+        if (is_stretch(context, s) && longest_run(context, s) > 1)
+            return true;
+    }
+    return no(why, "no stretch that runs of elements divide");
+}
+
+static bool pointwise_fits(const struct strategy_context *context, struct text *why)
+{
+    struct stretch stretch;
+    return find_stretch(context, &stretch, why);
+}
+
+static uint32_t pointwise_candidates(const struct strategy_context *context, struct config *out, uint32_t limit)
+{
+    struct stretch stretch;
+    struct text why;
+    text_init(&why, context->arena);
+    if (!limit || !find_stretch(context, &stretch, &why))
+        return 0;
+    out[0] = (struct config){.value = {longest_run(context, &stretch)}};
+    return 1;
+}
+
+static double pointwise_cost(const struct strategy_context *context, const struct config *config)
+{
+    (void)config;
+    return gpu_roofline(context, 0.85, 0.2);
+}
+
+struct pointwise {
+    struct gpu_kernel k;
+    struct stretch stretch;
+    uint32_t runs[MAX_BUFFERS]; /* registers with a flat buffer's run */
+    expr lane;
+};
+
+static expr run_element(void *user, uint32_t buffer, uint32_t rank, const expr *indices)
+{
+    struct pointwise *p = user;
+    (void)rank;
+    (void)indices;
+    return kernel_element(p->k.kernel, p->runs[buffer], p->lane, 1);
+}
+
+/* Flat index of a run: the indices before the stretch, then the position within it. */
+static expr run_index(struct pointwise *p, const struct lowering *lowering, uint32_t buffer, const expr *from, expr position)
+{
+    const struct tensor_type *type = &lowering->definition->buffers.items[buffer].type;
+    struct exprs *pool = p->k.kernel->pool;
+    uint32_t skip = (uint32_t)type->rank - (p->stretch.nest->rank - p->stretch.first);
+    expr indices[MAX_RANK];
+    for (uint32_t i = 0; i < (uint32_t)type->rank; i++)
+        indices[i] = i < skip ? lower_expr(lowering, from[i]) : expr_index(pool, 0);
+    return expr_binary(pool, EXPR_ADD, lower_index(lowering, buffer, indices), position);
+}
+
+static uint32_t registers(struct pointwise *p, enum dtype dtype, int64_t count, const char *label)
+{
+    return kernel_memory_add(p->k.kernel,
+                             &(struct kernel_memory){
+                                 .space = MEMORY_REGISTER, .dtype = dtype, .lanes = 1, .count = count, .label = label});
+}
+
+static void load_runs(struct pointwise *p, struct block *at, const struct lowering *lowering, expr position, uint16_t run)
+{
+    const struct definition *body = lowering->definition;
+    struct kernel *kernel = p->k.kernel;
+    for (uint32_t i = 0; i < body->buffers.count; i++) {
+        if (!p->stretch.flat[i])
+            continue;
+        uint32_t memory = p->k.memories[i];
+        expr index = run_index(p, lowering, i, expr_at(body->pool, p->stretch.loads[i])->arguments, position);
+        kernel->memories.items[memory].read = true;
+        expr vector = build_declare(at, "run", kernel_element(kernel, memory, index, run));
+        p->runs[i] = registers(p, body->buffers.items[i].type.dtype, run, "x");
+        for (uint32_t lane = 0; lane < run; lane++)
+            build_store(at, p->runs[i], expr_index(kernel->pool, lane), kernel_lane(kernel, vector, lane));
+    }
+}
+
+static void store_runs(struct pointwise *p, struct block *at, const struct lowering *lowering, const expr *definition_axes,
+                       expr position, uint16_t run)
+{
+    const struct nest *nest = p->stretch.nest;
+    struct kernel *kernel = p->k.kernel;
+    uint32_t results[MAX_AXES];
+    struct block body;
+    build_for(at, "lane", expr_index(kernel->pool, 0), expr_index(kernel->pool, run), 0, LOOP_UNROLL, &body, &p->lane);
+    for (uint32_t s = 0; s < nest->store_count; s++) {
+        expr value = lower_expr(lowering, nest->stores[s].value);
+        results[s] = registers(p, expr_at(kernel->pool, value)->dtype, run, "y");
+        build_store(&body, results[s], p->lane, value);
+    }
+    for (uint32_t s = 0; s < nest->store_count; s++) {
+        const struct nest_store *store = &nest->stores[s];
+        expr values[MOST_RUN];
+        for (uint32_t lane = 0; lane < run; lane++)
+            values[lane] = kernel_element(kernel, results[s], expr_index(kernel->pool, lane), 1);
+        expr index = run_index(p, lowering, store->buffer, store->indices ? store->indices : definition_axes, position);
+        build_store(at, p->k.memories[store->buffer], index, kernel_pack(kernel, values, run));
+    }
+}
+
+static bool pointwise_build(const struct strategy_context *context, const struct config *config,
+                            struct lowered_group *out, struct text *why)
+{
+    struct pointwise *p = arena_new(context->arena, struct pointwise);
+    if (!find_stretch(context, &p->stretch, why))
+        return false;
+    const struct nest *nest = p->stretch.nest;
+    struct exprs *definition_pool = context->group->body.pool;
+    gpu_kernel_begin(&p->k, context, "gpu_pointwise", 0, 1, NULL);
+    struct kernel *kernel = p->k.kernel;
+    struct exprs *pool = kernel->pool;
+    struct dims *dims = pool->dims;
+    int64_t run = config->value[CONFIG_RUN];
+    dim runs = dim_floor_div(dims, p->stretch.length, dim_constant(dims, run)); /* exact */
+    dim total = dim_mul(dims, gpu_extent_product(context, nest, 0, p->stretch.first), runs);
+    kernel->summary = gpu_summary(context, "Pointwise", 0);
+    kernel->config = arena_printf(context->arena, "run=%d", (int)run);
+    kernel->grid[0] = dim_ceil_div(dims, total, dim_constant(dims, THREADS));
+    kernel->block[0] = THREADS;
+    struct block top = {.kernel = kernel, .at = &kernel->body}, inside;
+    expr start = expr_binary(pool, EXPR_MUL, kernel_block_index(kernel, 0, DIM_NONE), expr_index(pool, THREADS));
+    expr number = build_declare(
+        &top, "number", expr_binary(pool, EXPR_ADD, start, kernel_thread_index(kernel, 0, dim_constant(dims, THREADS))));
+    build_if(&top, expr_binary(pool, EXPR_LESS, number, kernel_dim(kernel, total)), &inside, NULL);
+    expr axes[MAX_AXES] = {0}, definition_axes[MAX_AXES], position = number;
+    uint32_t order[MAX_AXES];
+    for (uint32_t i = 0; i < nest->rank; i++) {
+        order[i] = i;
+        axes[i] = expr_index(pool, 0); /* those of the stretch stand in no expression that is lowered */
+        definition_axes[i] = expr_axis(definition_pool, i, nest->extents[i]);
+    }
+    if (p->stretch.first > 0) {
+        expr count = kernel_dim(kernel, runs);
+        position = build_declare(&inside, "within", expr_binary(pool, EXPR_INDEX_MOD, number, count));
+        expr rest = build_declare(&inside, "rest", expr_binary(pool, EXPR_INDEX_DIV, number, count));
+        gpu_split_position(&p->k, &inside, nest, rest, order, p->stretch.first, "i", axes);
+    }
+    position = build_declare(&inside, "at", expr_binary(pool, EXPR_MUL, position, expr_index(pool, run)));
+    struct lowering lowering = gpu_lowering(&p->k, axes, NULL);
+    load_runs(p, &inside, &lowering, position, (uint16_t)run);
+    uint32_t *memories = arena_copy(context->arena, p->k.memories, context->group->body.buffers.count * sizeof *memories);
+    for (uint32_t i = 0; i < context->group->body.buffers.count; i++)
+        memories[i] = p->stretch.flat[i] ? UINT32_MAX : memories[i];
+    lowering.memories = memories;
+    lowering.value = run_element;
+    lowering.user = p;
+    store_runs(p, &inside, &lowering, definition_axes, position, (uint16_t)run);
+    gpu_kernel_end(&p->k, out);
+    return true;
+}
+
+static void pointwise_describe(const struct config *config, struct text *out)
+{
+    text_printf(out, "run=%d", (int)config->value[CONFIG_RUN]);
+}
+
+const struct strategy gpu_pointwise = {
+    .name = "gpu_pointwise",
+    .fits = pointwise_fits,
+    .candidates = pointwise_candidates,
+    .cost = pointwise_cost,
+    .build = pointwise_build,
+    .describe = pointwise_describe,
+    .from_level = 1,
+};
