@@ -6,6 +6,8 @@
 
 #include <dlfcn.h>
 #include <math.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "tests/unit/kernel_support.h"
 
@@ -177,16 +179,60 @@ static inline void fill_random(void *data, enum dtype dtype, uint64_t bytes, uin
     }
 }
 
-/* One run with the given sizes against the interpreter. */
-static inline void group_test_check(struct group_test *test, const int64_t *symbols, const char *what)
+static inline void group_test_compare(struct group_test *test, const int64_t *symbols, const char *what,
+                                      uint32_t buffer, const void *result, const void *expected)
+{
+    const struct definition *d = &test->group.body;
+    const struct tensor_type *type = &d->buffers.items[buffer].type;
+    const uint64_t bytes = type_bytes(d->pool->dims, type, symbols), count = bytes / 4;
+    if (type->dtype != DTYPE_F32) {
+        assert_memory_equal(result, expected, bytes);
+        return;
+    }
+    const float *got = result, *want = expected;
+    float largest = 0;
+    for (uint64_t k = 0; k < count; k++)
+        largest = fabsf(want[k]) > largest ? fabsf(want[k]) : largest;
+    for (uint64_t k = 0; k < count; k++)
+        if (!(fabsf(got[k] - want[k]) <= 2e-6f * largest)) {
+            struct text text;
+            text_init(&text, test->context.arena);
+            definition_print(d, &text);
+            test->strategy->describe(&test->config, &text);
+            fail_msg("%s (%s, %s): element %llu of %llu is %.9g, expected %.9g\n%s", what,
+                     test->context.machine->name, test->strategy->name, (unsigned long long)k,
+                     (unsigned long long)count, (double)got[k], (double)want[k], text.data);
+        }
+}
+
+/* Memory between two pages that nobody may touch, right behind the first or right before the second. */
+struct guarded {
+    unsigned char *map;
+    size_t bytes;
+};
+
+static inline void *guarded_new(struct guarded *guarded, uint64_t bytes, bool at_end)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), inner = ((size_t)bytes + page) / page * page;
+    guarded->bytes = inner + 2 * page;
+    guarded->map = mmap(NULL, guarded->bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(guarded->map != MAP_FAILED);
+    assert_int_equal(mprotect(guarded->map + page, inner, PROT_READ | PROT_WRITE), 0);
+    return guarded->map + page + (at_end ? inner - bytes : 0);
+}
+
+/* One run with the given sizes against the interpreter; a kernel that leaves its buffers dies. */
+static inline void group_test_check_at(struct group_test *test, const int64_t *symbols, const char *what,
+                                       bool at_end)
 {
     struct arena *arena = test->context.arena;
     const struct definition *d = &test->group.body;
     void *buffers[MAX_BUFFERS] = {0}, *expected[MAX_BUFFERS] = {0};
+    struct guarded guarded[MAX_BUFFERS];
     for (uint32_t i = 0; i < d->buffers.count; i++) {
         const struct buffer *buffer = &d->buffers.items[i];
         const uint64_t bytes = type_bytes(d->pool->dims, &buffer->type, symbols);
-        buffers[i] = expected[i] = arena_alloc(arena, bytes);
+        buffers[i] = expected[i] = guarded_new(&guarded[i], bytes, at_end);
         if (buffer->role == BUFFER_INPUT) {
             fill_random(buffers[i], buffer->type.dtype, bytes, i + 1);
         } else {
@@ -198,32 +244,17 @@ static inline void group_test_check(struct group_test *test, const int64_t *symb
     group_test_pack(test, buffers);
     group_test_run(test, symbols, buffers, group_test_scratch(test), 3);
     assert_int_equal(interpret(d, symbols, expected, NULL, &system_allocator), INTERP_DONE);
-    for (uint32_t i = 0; i < d->buffers.count; i++) {
-        const struct buffer *buffer = &d->buffers.items[i];
-        const uint64_t bytes = type_bytes(d->pool->dims, &buffer->type, symbols);
-        if (buffer->role != BUFFER_OUTPUT) /* temporaries need not be in memory */
-            continue;
-        if (buffer->type.dtype != DTYPE_F32) {
-            assert_memory_equal(buffers[i], expected[i], bytes);
-            continue;
-        }
-        const float *got = buffers[i], *want = expected[i];
-        float largest = 0;
-        for (uint64_t k = 0; k < bytes / 4; k++)
-            largest = isfinite(want[k]) && fabsf(want[k]) > largest ? fabsf(want[k]) : largest;
-        for (uint64_t k = 0; k < bytes / 4; k++)
-            if (!(fabsf(got[k] - want[k]) <= 2e-6f * largest) && got[k] != want[k] &&
-                !(isnan(got[k]) && isnan(want[k]))) {
-                struct text text;
-                text_init(&text, arena);
-                definition_print(d, &text);
-                if (test->strategy->describe)
-                    test->strategy->describe(&test->config, &text);
-                fail_msg("%s (%s, %s): element %llu of %llu is %.9g, expected %.9g\n%s", what,
-                         test->context.machine->name, test->strategy->name, (unsigned long long)k,
-                         (unsigned long long)(bytes / 4), (double)got[k], (double)want[k], text.data);
-            }
-    }
+    for (uint32_t i = 0; i < d->buffers.count; i++)
+        if (d->buffers.items[i].role != BUFFER_INPUT)
+            group_test_compare(test, symbols, what, i, buffers[i], expected[i]);
+    for (uint32_t i = 0; i < d->buffers.count; i++)
+        munmap(guarded[i].map, guarded[i].bytes);
+}
+
+static inline void group_test_check(struct group_test *test, const int64_t *symbols, const char *what)
+{
+    group_test_check_at(test, symbols, what, false);
+    group_test_check_at(test, symbols, what, true);
 }
 
 static inline void group_test_close(struct group_test *test)
