@@ -20,12 +20,16 @@ void host_batch_begin(struct host_batch *batch, struct arena *arena)
 static void put_wrapper(struct host_batch *batch, const struct kernel *kernel, const char *name)
 {
     struct text *out = &batch->source;
-    text_printf(out, "#ifdef ON_HOST\nextern \"C\" int %s_run(void *const *buffers, const long long *dims, const long long *grid)\n", name);
-    text_printf(out, "{\n    (void)buffers, (void)dims;\n    const unsigned block[] = {%u, %u, %u};\n", kernel->block[0],
-                kernel->block[1], kernel->block[2]);
+    text_printf(out,
+                "#ifdef ON_HOST\nextern \"C\" int %s_run(void *const *buffers, const long long *dims, const "
+                "long long *grid)\n",
+                name);
+    text_printf(out, "{\n    (void)buffers, (void)dims;\n    const unsigned block[] = {%u, %u, %u};\n",
+                kernel->block[0], kernel->block[1], kernel->block[2]);
     text_printf(out, "    return host::run_grid(grid, block, [&] { %s(", name);
     for (uint32_t i = 0; i < kernel->global_count; i++)
-        text_printf(out, "%s(%s *)buffers[%u]", i ? ", " : "", cuda_storage_type(kernel->memories.items[i].dtype), i);
+        text_printf(out, "%s(%s *)buffers[%u]", i ? ", " : "",
+                    cuda_storage_type(kernel->memories.items[i].dtype), i);
     for (uint32_t i = 0; i < kernel->dims.count; i++)
         text_printf(out, "%s(%s)dims[%u]", i || kernel->global_count ? ", " : "",
                     kernel->index_bits == 32 ? "int" : "long long", i);
@@ -53,7 +57,8 @@ static void put_host_source(struct text *out, const char *source)
     static const char dynamic[] = "extern __shared__ __align__(16) unsigned char shared_bytes[];";
     const char *at;
     while ((at = strstr(source, dynamic))) {
-        text_printf(out, "%.*sstatic __align__(16) unsigned char shared_bytes[232448];", (int)(at - source), source);
+        text_printf(out, "%.*sstatic __align__(16) unsigned char shared_bytes[232448];", (int)(at - source),
+                    source);
         source = at + sizeof dynamic - 1;
     }
     text_put(out, source);
@@ -64,16 +69,27 @@ void host_batch_compile(struct host_batch *batch)
     struct arena *arena = batch->arena;
     struct text source;
     text_init(&source, arena);
-    text_printf(&source, "#define ON_HOST\n#include \"%s/tests/harness/cuda_on_host.hh\"\n", GPUCC_SOURCE_FOLDER);
+    text_printf(&source, "#define ON_HOST\n#include \"%s/tests/harness/cuda_on_host.hh\"\n",
+                GPUCC_SOURCE_FOLDER);
     print_cuda_prelude(&source);
     put_host_source(&source, batch->source.data);
     assert_true(temporary_folder(arena, &batch->folder));
     const char *path = arena_printf(arena, "%s/kernels.cc", batch->folder);
     const char *library = arena_printf(arena, "%s/kernels.so", batch->folder);
     assert_true(file_write_all(arena, path, source.data, source.length));
-    const char *words[] = {"g++", "-std=c++17", "-O1", "-w", "-ffp-contract=off", "-fPIC", "-shared",
-                           "-fsanitize=alignment,bounds,shift", "-fsanitize-undefined-trap-on-error",
-                           "-fno-strict-aliasing", "-o", library, path};
+    const char *words[] = {"g++",
+                           "-std=c++17",
+                           "-O1",
+                           "-w",
+                           "-ffp-contract=off",
+                           "-fPIC",
+                           "-shared",
+                           "-fsanitize=alignment,bounds,shift",
+                           "-fsanitize-undefined-trap-on-error",
+                           "-fno-strict-aliasing",
+                           "-o",
+                           library,
+                           path};
     enum { WORDS = sizeof words / sizeof words[0] };
     char *argv[WORDS + 1] = {NULL};
     for (unsigned i = 0; i < WORDS; i++)
@@ -114,7 +130,8 @@ bool host_batch_nvrtc(const struct host_batch *batch, const char *architecture)
     text_init(&source, batch->arena);
     print_cuda_prelude(&source);
     text_put(&source, batch->source.data);
-    const char *options[] = {arena_printf(batch->arena, "--gpu-architecture=%s", architecture), "--fmad=false"};
+    const char *options[] = {arena_printf(batch->arena, "--gpu-architecture=%s", architecture),
+                             "--fmad=false"};
     struct nvrtc_result result;
     bool good = nvrtc_compile(nvrtc, source.data, options, 2, false, &result);
     if (!good)

@@ -1,5 +1,6 @@
-/* Runs a strategy's CUDA kernels on the host (cuda_on_host.hh) and compares them with the interpreter. Kernels are collected
- * in a batch, which is compiled by g++ once. Buffers end at a page that may not be touched. Test code only. */
+/* Runs a strategy's CUDA kernels on the host (cuda_on_host.hh) and compares them with the interpreter.
+ * Kernels are collected in a batch, which is compiled by g++ once. Buffers end at a page that may not be
+ * touched. Test code only. */
 #ifndef GPUCC_TESTS_HARNESS_CUDA_ON_HOST_H
 #define GPUCC_TESTS_HARNESS_CUDA_ON_HOST_H
 

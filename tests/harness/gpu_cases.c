@@ -5,7 +5,6 @@
 
 enum finish { PLAIN, RESIDUAL, SIGMOID };
 
-
 struct conv_shape {
     int64_t n, c, h, w, m, kernel, stride, pad, group;
 };
@@ -24,7 +23,6 @@ struct row {
     int flags; /* of the operator: 1: the second factor is transposed */
 };
 
-
 static const struct row rows[] = {
 #include "tests/harness/gpu_cases.def"
 };
@@ -41,7 +39,8 @@ static struct tensor tensor_row(struct arena *arena, enum dtype dtype, const int
 static void conv_case(struct arena *arena, const struct row *row, struct op_case *c)
 {
     const struct conv_shape *s = &row->conv;
-    const int64_t x[] = {s->n, s->c, s->h, s->w}, w[] = {s->m, s->c / s->group, s->kernel, s->kernel}, bias[] = {s->m};
+    const int64_t x[] = {s->n, s->c, s->h, s->w}, w[] = {s->m, s->c / s->group, s->kernel, s->kernel},
+                  bias[] = {s->m};
     const int64_t y[] = {s->n, s->m, (s->h + 2 * s->pad - s->kernel) / s->stride + 1,
                          (s->w + 2 * s->pad - s->kernel) / s->stride + 1};
     int64_t *pads = arena_new_array(arena, int64_t, 4), *strides = arena_new_array(arena, int64_t, 2);
@@ -99,14 +98,16 @@ static void finish_case(struct gpu_case *made, enum finish finish)
     struct exprs *pool = &made->pool;
     const struct tensor_type type = d->buffers.items[store->buffer].type;
     if (finish == SIGMOID)
-        store->value = expr_binary(pool, EXPR_MUL, store->value, expr_unary(pool, EXPR_SIGMOID, store->value));
+        store->value =
+            expr_binary(pool, EXPR_MUL, store->value, expr_unary(pool, EXPR_SIGMOID, store->value));
     if (finish != RESIDUAL)
         return;
     const uint32_t buffer = definition_buffer(d, BUFFER_INPUT, type);
     expr axes[MAX_RANK];
     for (uint32_t i = 0; i < nest->rank; i++)
         axes[i] = nest_axis(d, nest, i);
-    expr value = expr_binary(pool, EXPR_ADD, store->value, expr_load(pool, buffer, type.dtype, nest->rank, axes));
+    expr value =
+        expr_binary(pool, EXPR_ADD, store->value, expr_load(pool, buffer, type.dtype, nest->rank, axes));
     store->value = expr_binary(pool, EXPR_MAX, value, expr_float(pool, type.dtype, 0));
 }
 
@@ -136,7 +137,9 @@ struct gpu_case *gpu_case_make(struct arena *arena, uint32_t index)
     return made;
 }
 
-/* ---- runs ----------------------------------------------------------------------------------------------------------- */
+/* ---- runs
+ * -----------------------------------------------------------------------------------------------------------
+ */
 
 static bool nothing_constant(const struct strategy_context *context, uint32_t buffer)
 {
@@ -180,8 +183,8 @@ static void fill(void *data, enum dtype dtype, uint64_t bytes, uint64_t seed)
     }
 }
 
-bool gpu_run_make(struct gpu_run *run, struct arena *arena, const struct gpu_case *from, const struct machine *machine,
-                  uint32_t candidate)
+bool gpu_run_make(struct gpu_run *run, struct arena *arena, const struct gpu_case *from,
+                  const struct machine *machine, uint32_t candidate)
 {
     struct text why;
     struct config candidates[64];
@@ -247,9 +250,13 @@ void gpu_run_compare(const struct gpu_run *run, uint32_t number, const void *res
                 largest = isfinite(want) && fabs(want) > largest ? fabs(want) : largest;
                 continue;
             }
-            double tolerance = !dtype_is_float(type->dtype) ? 0 : width == 4 ? 2e-6 : width == 8 ? 1e-14 : 1e-3;
+            double tolerance = !dtype_is_float(type->dtype) ? 0
+                               : width == 4                 ? 2e-6
+                               : width == 8                 ? 1e-14
+                                                            : 1e-3;
             if (!(got == want || (isnan(got) && isnan(want)) || fabs(got - want) <= tolerance * largest))
-                fail_msg("%s (%s %s): element %llu of %llu is %.9g, expected %.9g", run->from->name, run->from->strategy,
-                         config.data, (unsigned long long)i, (unsigned long long)count, got, want);
+                fail_msg("%s (%s %s): element %llu of %llu is %.9g, expected %.9g", run->from->name,
+                         run->from->strategy, config.data, (unsigned long long)i, (unsigned long long)count,
+                         got, want);
         }
 }

@@ -1,5 +1,5 @@
-/* Groups for the GPU strategies' tests, at sizes that reach every tail: one list for the run on the host and for the run on
- * a GPU. */
+/* Groups for the GPU strategies' tests, at sizes that reach every tail: one list for the run on the host and
+ * for the run on a GPU. */
 #ifndef GPUCC_TESTS_HARNESS_GPU_CASES_H
 #define GPUCC_TESTS_HARNESS_GPU_CASES_H
 
@@ -10,9 +10,9 @@ struct gpu_case {
     struct graph *graph;
     struct exprs pool;
     struct definition definition;
-    const int64_t *symbols;  /* values of the graph's symbols */
-    const char *strategy;    /* that must fit */
-    uint32_t candidates;     /* how many of its candidates are run */
+    const int64_t *symbols; /* values of the graph's symbols */
+    const char *strategy;   /* that must fit */
+    uint32_t candidates;    /* how many of its candidates are run */
 };
 
 /* The list's case, or NULL behind the last. */
@@ -25,14 +25,14 @@ struct gpu_run {
     const struct gpu_case *from;
     struct config config;
     struct lowered_group lowered;
-    void *buffers[MAX_BUFFERS];     /* inputs filled, others poisoned */
-    void *expected[MAX_BUFFERS];    /* by the interpreter */
+    void *buffers[MAX_BUFFERS];  /* inputs filled, others poisoned */
+    void *expected[MAX_BUFFERS]; /* by the interpreter */
     uint64_t bytes[MAX_BUFFERS];
 };
 
 /* False: the strategy has no such candidate. `machine`: a CUDA one. */
-bool gpu_run_make(struct gpu_run *run, struct arena *arena, const struct gpu_case *from, const struct machine *machine,
-                  uint32_t candidate);
+bool gpu_run_make(struct gpu_run *run, struct arena *arena, const struct gpu_case *from,
+                  const struct machine *machine, uint32_t candidate);
 void gpu_run_expect(struct gpu_run *run);
 /* Fails the test where an output differs. */
 void gpu_run_compare(const struct gpu_run *run, uint32_t buffer, const void *result);

@@ -23,7 +23,8 @@ static uint32_t loads_of(const struct exprs *pool, expr e, int64_t buffer, unsig
 }
 
 /* How the factor's main operand is best read: along which axis, in vectors of how many elements. */
-static void choose_fill(const struct strategy_context *context, const struct contraction_plan *plan, struct operand *side)
+static void choose_fill(const struct strategy_context *context, const struct contraction_plan *plan,
+                        struct operand *side)
 {
     const struct exprs *pool = plan->body->pool;
     const struct expr_node *load = expr_at(pool, side->load);
@@ -45,12 +46,14 @@ static void choose_fill(const struct strategy_context *context, const struct con
         if (gpu_uses_axis(context, load->arguments[i], fast))
             return;
     unsigned char *visited = arena_new_array(context->arena, unsigned char, pool->nodes.count);
-    if (dim_divisible(pool->dims, type->dims[type->rank - 1], 4) && dim_divisible(pool->dims, plan->nest->extents[fast], 4) &&
+    if (dim_divisible(pool->dims, type->dims[type->rank - 1], 4) &&
+        dim_divisible(pool->dims, plan->nest->extents[fast], 4) &&
         loads_of(pool, side->factor, load->value, visited) == 1)
         side->vector = 4;
 }
 
-static void sort_axes(struct contraction_plan *plan, const struct contraction *contraction, enum axis_role columns)
+static void sort_axes(struct contraction_plan *plan, const struct contraction *contraction,
+                      enum axis_role columns)
 {
     const struct nest *nest = plan->nest;
     struct dims *dims = plan->body->pool->dims;
@@ -68,13 +71,15 @@ static void sort_axes(struct contraction_plan *plan, const struct contraction *c
     }
 }
 
-bool contraction_plan_make(const struct strategy_context *context, struct contraction_plan *plan, struct text *why)
+bool contraction_plan_make(const struct strategy_context *context, struct contraction_plan *plan,
+                           struct text *why)
 {
     const struct definition *body = &context->group->body;
     struct dims *dims = body->pool->dims;
     struct contraction contraction;
     dim one = dim_constant(dims, 1);
-    *plan = (struct contraction_plan){.body = body, .nest = &body->nests.items[0], .batches = one, .depth_extent = one};
+    *plan = (struct contraction_plan){
+        .body = body, .nest = &body->nests.items[0], .batches = one, .depth_extent = one};
     plan->operands[0].extent = plan->operands[1].extent = one;
     if (body->nests.count != 1)
         return no(why, "several nests");
@@ -131,16 +136,16 @@ struct sizes {
     double rows, columns, depth, batches;
 };
 
-static struct sizes hinted(const struct contraction_plan *plan)
+static struct sizes planned_sizes(const struct strategy_context *context, const struct contraction_plan *plan)
 {
-    const struct dims *dims = plan->body->pool->dims;
-    return (struct sizes){.rows = (double)dim_hint(dims, plan->operands[SIDE_ROWS].extent),
-                          .columns = (double)dim_hint(dims, plan->operands[SIDE_COLUMNS].extent),
-                          .depth = (double)dim_hint(dims, plan->depth_extent),
-                          .batches = (double)dim_hint(dims, plan->batches)};
+    return (struct sizes){.rows = gpu_size(context, plan->operands[SIDE_ROWS].extent),
+                          .columns = gpu_size(context, plan->operands[SIDE_COLUMNS].extent),
+                          .depth = gpu_size(context, plan->depth_extent),
+                          .batches = gpu_size(context, plan->batches)};
 }
 
-/* Waves of blocks over the multiprocessors; a step of the depth takes its arithmetic's time, or its latency. */
+/* Waves of blocks over the multiprocessors; a step of the depth takes its arithmetic's time, or its latency.
+ */
 static double cost(const struct strategy_context *context, const struct config *config)
 {
     const double step_latency = 0.7e-6, launch = 2e-6;
@@ -150,11 +155,15 @@ static double cost(const struct strategy_context *context, const struct config *
     if (!contraction_plan_make(context, &plan, &why))
         return INFINITY;
     const int32_t *v = config->value;
-    struct sizes n = hinted(&plan);
+    struct sizes n = planned_sizes(context, &plan);
     double processors = context->machine->multiprocessors;
-    double threads = (double)(v[CONFIG_ROWS] / v[CONFIG_OWN_ROWS]) * (v[CONFIG_COLUMNS] / v[CONFIG_OWN_COLUMNS]);
-    double resident = threads >= 256 ? (v[CONFIG_OWN_ROWS] * v[CONFIG_OWN_COLUMNS] > 32 ? 2 : 4) : threads >= 128 ? 8 : 12;
-    double blocks = ceil(n.rows / v[CONFIG_ROWS]) * ceil(n.columns / v[CONFIG_COLUMNS]) * n.batches * v[CONFIG_SPLIT];
+    double threads =
+        (double)(v[CONFIG_ROWS] / v[CONFIG_OWN_ROWS]) * (v[CONFIG_COLUMNS] / v[CONFIG_OWN_COLUMNS]);
+    double resident = threads >= 256   ? (v[CONFIG_OWN_ROWS] * v[CONFIG_OWN_COLUMNS] > 32 ? 2 : 4)
+                      : threads >= 128 ? 8
+                                       : 12;
+    double blocks =
+        ceil(n.rows / v[CONFIG_ROWS]) * ceil(n.columns / v[CONFIG_COLUMNS]) * n.batches * v[CONFIG_SPLIT];
     /* What a thread reads from shared memory for each multiplication bounds the arithmetic. */
     double share = 0.85 / (1.0 + 2.0 * (1.0 / v[CONFIG_OWN_ROWS] + 1.0 / v[CONFIG_OWN_COLUMNS]));
     double steps = ceil(ceil(n.depth / v[CONFIG_DEPTH]) / v[CONFIG_SPLIT]);
@@ -183,7 +192,8 @@ static uint32_t candidates(const struct strategy_context *context, struct config
         return 0;
     for (uint32_t t = 0; t < TILES; t++)
         for (int32_t split = 1; split <= MOST_SPLIT; split *= 2) {
-            struct config config = {.value = {tiles[t][0], tiles[t][1], tiles[t][2], tiles[t][3], tiles[t][4], split}};
+            struct config config = {
+                .value = {tiles[t][0], tiles[t][1], tiles[t][2], tiles[t][3], tiles[t][4], split}};
             if (plan.dtype == DTYPE_F64 && tiles[t][3] * tiles[t][4] > 16)
                 continue;
             double seconds = cost(context, &config);
@@ -200,8 +210,8 @@ static uint32_t candidates(const struct strategy_context *context, struct config
     return count < limit ? count : limit;
 }
 
-static bool build(const struct strategy_context *context, const struct config *config, struct lowered_group *out,
-                  struct text *why)
+static bool build(const struct strategy_context *context, const struct config *config,
+                  struct lowered_group *out, struct text *why)
 {
     struct contraction_plan plan;
     return contraction_plan_make(context, &plan, why) && contraction_build(context, &plan, config, out);
@@ -210,8 +220,8 @@ static bool build(const struct strategy_context *context, const struct config *c
 static void describe(const struct config *config, struct text *out)
 {
     const int32_t *v = config->value;
-    text_printf(out, "tile=%dx%dx%d, thread=%dx%d, split=%d", v[CONFIG_ROWS], v[CONFIG_COLUMNS], v[CONFIG_DEPTH],
-                v[CONFIG_OWN_ROWS], v[CONFIG_OWN_COLUMNS], v[CONFIG_SPLIT]);
+    text_printf(out, "tile=%dx%dx%d, thread=%dx%d, split=%d", v[CONFIG_ROWS], v[CONFIG_COLUMNS],
+                v[CONFIG_DEPTH], v[CONFIG_OWN_ROWS], v[CONFIG_OWN_COLUMNS], v[CONFIG_SPLIT]);
 }
 
 const struct strategy gpu_contraction = {

@@ -8,12 +8,12 @@ enum { PAD = 4, MOST_FILLS = 16 };
 /* How one side's tile is filled. */
 struct fill {
     const struct operand *operand;
-    int64_t length;                        /* of the tile: rows or columns */
-    int64_t rounds;                        /* loads of a thread and step */
-    int64_t stride;                        /* between rounds: of the rows, or of the depth when along the rows */
-    expr at, depth_at;                     /* within the tile, of round 0 */
-    expr own[MOST_FILLS][MAX_AXES];        /* [round, or 0]: values of the operand's own axes */
-    uint32_t tile, next;                   /* memories: shared; registers on their way to it */
+    int64_t length;                 /* of the tile: rows or columns */
+    int64_t rounds;                 /* loads of a thread and step */
+    int64_t stride;                 /* between rounds: of the rows, or of the depth when along the rows */
+    expr at, depth_at;              /* within the tile, of round 0 */
+    expr own[MOST_FILLS][MAX_AXES]; /* [round, or 0]: values of the operand's own axes */
+    uint32_t tile, next;            /* memories: shared; registers on their way to it */
 };
 
 struct builder {
@@ -23,13 +23,13 @@ struct builder {
     struct gpu_kernel k;
     struct exprs *pool;
     int64_t threads, threads_x, threads_y;
-    expr axes[MAX_AXES];                   /* batch axes are set */
+    expr axes[MAX_AXES]; /* batch axes are set */
     expr tid, thread_row, thread_column, first_row, first_column, part;
-    expr depth_begin, depth_end;           /* of this block */
+    expr depth_begin, depth_end; /* of this block */
     struct fill fills[2];
-    uint32_t acc, own[2];                  /* registers: sums; a thread's rows and columns of one depth */
-    uint32_t results[MAX_AXES];            /* [store]: registers of a run's values; UINT32_MAX: none yet */
-    expr loaded;                           /* vector of the main operand's elements while a factor is lowered */
+    uint32_t acc, own[2];       /* registers: sums; a thread's rows and columns of one depth */
+    uint32_t results[MAX_AXES]; /* [store]: registers of a run's values; UINT32_MAX: none yet */
+    expr loaded;                /* vector of the main operand's elements while a factor is lowered */
     uint32_t lane, loaded_buffer;
 };
 
@@ -53,21 +53,24 @@ static expr scaled(struct builder *b, expr value, int64_t factor)
     return binary(b, EXPR_MUL, value, number(b, factor));
 }
 
-static void split_position(struct builder *b, struct block *at, expr position, const uint32_t *axes, uint32_t count,
-                           const char *label, expr *values)
+static void split_position(struct builder *b, struct block *at, expr position, const uint32_t *axes,
+                           uint32_t count, const char *label, expr *values)
 {
     gpu_split_position(&b->k, at, b->plan->nest, position, axes, count, label, values);
 }
 
-/* ---- which tile this block has ---------------------------------------------------------------------------------------- */
+/* ---- which tile this block has
+ * ---------------------------------------------------------------------------------------- */
 
 static void begin_block(struct builder *b, struct block *top)
 {
     struct kernel *kernel = b->k.kernel;
     struct dims *dims = b->pool->dims;
     const struct contraction_plan *plan = b->plan;
-    dim row_tiles = dim_ceil_div(dims, plan->operands[SIDE_ROWS].extent, dim_constant(dims, b->config[CONFIG_ROWS]));
-    dim column_tiles = dim_ceil_div(dims, plan->operands[SIDE_COLUMNS].extent, dim_constant(dims, b->config[CONFIG_COLUMNS]));
+    dim row_tiles =
+        dim_ceil_div(dims, plan->operands[SIDE_ROWS].extent, dim_constant(dims, b->config[CONFIG_ROWS]));
+    dim column_tiles = dim_ceil_div(dims, plan->operands[SIDE_COLUMNS].extent,
+                                    dim_constant(dims, b->config[CONFIG_COLUMNS]));
     dim parts = dim_constant(dims, b->config[CONFIG_SPLIT]);
     dim tiles = dim_mul(dims, row_tiles, column_tiles);
     kernel->grid[0] = dim_mul(dims, dim_mul(dims, tiles, plan->batches), parts);
@@ -78,33 +81,39 @@ static void begin_block(struct builder *b, struct block *top)
     expr block = build_declare(top, "block", kernel_block_index(kernel, 0, kernel->grid[0]));
     expr columns = kernel_dim(kernel, column_tiles), rows = kernel_dim(kernel, row_tiles);
     expr rest = build_declare(top, "rest", binary(b, EXPR_INDEX_DIV, block, columns));
-    b->first_column = build_declare(top, "column0", scaled(b, binary(b, EXPR_INDEX_MOD, block, columns), b->config[CONFIG_COLUMNS]));
-    b->first_row = build_declare(top, "row0", scaled(b, binary(b, EXPR_INDEX_MOD, rest, rows), b->config[CONFIG_ROWS]));
+    b->first_column = build_declare(
+        top, "column0", scaled(b, binary(b, EXPR_INDEX_MOD, block, columns), b->config[CONFIG_COLUMNS]));
+    b->first_row =
+        build_declare(top, "row0", scaled(b, binary(b, EXPR_INDEX_MOD, rest, rows), b->config[CONFIG_ROWS]));
     rest = build_declare(top, "rest", binary(b, EXPR_INDEX_DIV, rest, rows));
     expr depth = kernel_dim(kernel, plan->depth_extent);
     b->depth_begin = b->part = number(b, 0);
     b->depth_end = depth;
     if (b->config[CONFIG_SPLIT] > 1) {
         dim step = dim_constant(dims, b->config[CONFIG_DEPTH]);
-        dim chunk = dim_mul(dims, dim_ceil_div(dims, dim_ceil_div(dims, plan->depth_extent, step), parts), step);
+        dim chunk =
+            dim_mul(dims, dim_ceil_div(dims, dim_ceil_div(dims, plan->depth_extent, step), parts), step);
         expr batches = kernel_dim(kernel, plan->batches);
         b->part = build_declare(top, "part", binary(b, EXPR_INDEX_DIV, rest, batches));
         rest = build_declare(top, "batch", binary(b, EXPR_INDEX_MOD, rest, batches));
-        b->depth_begin = build_declare(top, "depth0", binary(b, EXPR_MUL, b->part, kernel_dim(kernel, chunk)));
+        b->depth_begin =
+            build_declare(top, "depth0", binary(b, EXPR_MUL, b->part, kernel_dim(kernel, chunk)));
         b->depth_end = build_declare(
             top, "depth1", binary(b, EXPR_MIN, depth, add(b, b->depth_begin, kernel_dim(kernel, chunk))));
     }
     split_position(b, top, rest, plan->batch, plan->batch_count, "batch", b->axes);
 }
 
-/* ---- filling the tiles ------------------------------------------------------------------------------------------------- */
+/* ---- filling the tiles
+ * ------------------------------------------------------------------------------------------------- */
 
 /* A position that exists: the last `width` ones where this lies beyond the end. */
-static expr clamped(struct builder *b, struct block *at, expr position, dim extent, int64_t tile, int64_t width,
-                    const char *label)
+static expr clamped(struct builder *b, struct block *at, expr position, dim extent, int64_t tile,
+                    int64_t width, const char *label)
 {
     if (!dim_divisible(b->pool->dims, extent, tile))
-        position = binary(b, EXPR_MIN, position, binary(b, EXPR_SUB, kernel_dim(b->k.kernel, extent), number(b, width)));
+        position = binary(b, EXPR_MIN, position,
+                          binary(b, EXPR_SUB, kernel_dim(b->k.kernel, extent), number(b, width)));
     return build_declare(at, label, position);
 }
 
@@ -125,7 +134,8 @@ static void begin_fill(struct builder *b, struct block *top, enum side side)
     expr first = side == SIDE_ROWS ? b->first_row : b->first_column;
     for (int64_t round = 0; round < (operand->along_depth ? fill->rounds : 1); round++) {
         expr position = add(b, first, add(b, fill->at, number(b, round * fill->stride)));
-        position = clamped(b, top, position, operand->extent, fill->length, operand->along_depth ? 1 : vector, labels[side][2]);
+        position = clamped(b, top, position, operand->extent, fill->length, operand->along_depth ? 1 : vector,
+                           labels[side][2]);
         split_position(b, top, position, operand->axes, operand->count, labels[side][2], fill->own[round]);
     }
     fill->tile = kernel_memory_add(b->k.kernel, &(struct kernel_memory){.space = MEMORY_SHARED,
@@ -151,13 +161,15 @@ static expr loaded_lane(void *user, uint32_t buffer, uint32_t rank, const expr *
 }
 
 /* The factor at the axes; `lane` of the loaded vector where there is one. */
-static expr factor_value(struct builder *b, const struct fill *fill, const expr *axes, expr vector, uint32_t lane)
+static expr factor_value(struct builder *b, const struct fill *fill, const expr *axes, expr vector,
+                         uint32_t lane)
 {
     struct lowering lowering = gpu_lowering(&b->k, axes, NULL);
     if (!vector)
         return lower_expr(&lowering, fill->operand->factor);
     uint32_t buffer = (uint32_t)expr_at(b->plan->body->pool, fill->operand->load)->value;
-    uint32_t *memories = arena_copy(b->context->arena, b->k.memories, b->plan->body->buffers.count * sizeof *memories);
+    uint32_t *memories =
+        arena_copy(b->context->arena, b->k.memories, b->plan->body->buffers.count * sizeof *memories);
     memories[buffer] = UINT32_MAX;
     lowering.memories = memories;
     lowering.value = loaded_lane;
@@ -208,7 +220,9 @@ static void load_round(struct builder *b, struct block *at, const struct fill *f
         axes[fast] = add(b, first, number(b, lane));
         expr value = factor_value(b, fill, axes, loaded, (uint32_t)lane);
         if (!whole)
-            value = expr_select(b->pool, binary(b, EXPR_LESS, depth, kernel_dim(b->k.kernel, plan->depth_extent)), value, zero);
+            value =
+                expr_select(b->pool, binary(b, EXPR_LESS, depth, kernel_dim(b->k.kernel, plan->depth_extent)),
+                            value, zero);
         build_store(at, fill->next, add(b, scaled(b, round, vector), number(b, lane)), value);
     }
 }
@@ -236,19 +250,25 @@ static void store_tile(struct builder *b, struct block *at, const struct fill *f
     build_for(at, "round", number(b, 0), number(b, fill->rounds), 0, LOOP_UNROLL, &body, &round);
     expr moved = scaled(b, round, fill->stride);
     bool along = fill->operand->along_depth;
-    expr depth = along ? fill->depth_at : add(b, fill->depth_at, moved), place = along ? add(b, fill->at, moved) : fill->at;
+    expr depth = along ? fill->depth_at : add(b, fill->depth_at, moved),
+         place = along ? add(b, fill->at, moved) : fill->at;
     expr lanes[4];
     for (int64_t lane = 0; lane < vector; lane++)
-        lanes[lane] = kernel_element(kernel, fill->next, add(b, scaled(b, round, vector), number(b, lane)), 1);
+        lanes[lane] =
+            kernel_element(kernel, fill->next, add(b, scaled(b, round, vector), number(b, lane)), 1);
     if (!along) {
-        build_store(&body, fill->tile, add(b, scaled(b, depth, pitch), place), kernel_pack(kernel, lanes, (uint16_t)vector));
+        build_store(&body, fill->tile, add(b, scaled(b, depth, pitch), place),
+                    kernel_pack(kernel, lanes, (uint16_t)vector));
         return;
     }
     for (int64_t lane = 0; lane < vector; lane++)
-        build_store(&body, fill->tile, add(b, scaled(b, add(b, depth, number(b, lane)), pitch), place), lanes[lane]);
+        build_store(&body, fill->tile, add(b, scaled(b, add(b, depth, number(b, lane)), pitch), place),
+                    lanes[lane]);
 }
 
-/* ---- summing ------------------------------------------------------------------------------------------------------------ */
+/* ---- summing
+ * ------------------------------------------------------------------------------------------------------------
+ */
 
 static void load_own(struct builder *b, struct block *at, enum side side, expr depth)
 {
@@ -262,7 +282,8 @@ static void load_own(struct builder *b, struct block *at, enum side side, expr d
         expr vector = build_declare(at, side == SIDE_ROWS ? "a" : "b",
                                     kernel_element(b->k.kernel, fill->tile, place, (uint16_t)lanes));
         for (int64_t lane = 0; lane < lanes; lane++)
-            build_store(at, b->own[side], number(b, run * lanes + lane), kernel_lane(b->k.kernel, vector, (uint32_t)lane));
+            build_store(at, b->own[side], number(b, run * lanes + lane),
+                        kernel_lane(b->k.kernel, vector, (uint32_t)lane));
     }
 }
 
@@ -274,11 +295,14 @@ static void sum_tile(struct builder *b, struct block *at)
     build_for(at, "k", number(b, 0), number(b, b->config[CONFIG_DEPTH]), 0, LOOP_UNROLL, &depth_body, &depth);
     load_own(b, &depth_body, SIDE_ROWS, depth);
     load_own(b, &depth_body, SIDE_COLUMNS, depth);
-    build_for(&depth_body, "r", number(b, 0), number(b, b->config[CONFIG_OWN_ROWS]), 0, LOOP_UNROLL, &row_body, &row);
-    build_for(&row_body, "c", number(b, 0), number(b, b->config[CONFIG_OWN_COLUMNS]), 0, LOOP_UNROLL, &body, &column);
+    build_for(&depth_body, "r", number(b, 0), number(b, b->config[CONFIG_OWN_ROWS]), 0, LOOP_UNROLL,
+              &row_body, &row);
+    build_for(&row_body, "c", number(b, 0), number(b, b->config[CONFIG_OWN_COLUMNS]), 0, LOOP_UNROLL, &body,
+              &column);
     expr place = add(b, scaled(b, row, b->config[CONFIG_OWN_COLUMNS]), column);
     expr sum = kernel_element(kernel, b->acc, place, 1);
-    expr left = kernel_element(kernel, b->own[SIDE_ROWS], row, 1), right = kernel_element(kernel, b->own[SIDE_COLUMNS], column, 1);
+    expr left = kernel_element(kernel, b->own[SIDE_ROWS], row, 1),
+         right = kernel_element(kernel, b->own[SIDE_COLUMNS], column, 1);
     build_store(&body, b->acc, place,
                 dtype_is_float(b->plan->dtype) ? expr_fma(b->pool, left, right, sum)
                                                : add(b, binary(b, EXPR_MUL, left, right), sum));
@@ -308,7 +332,9 @@ static void sum_depth(struct builder *b, struct block *top)
     build_barrier(&body);
 }
 
-/* ---- storing ------------------------------------------------------------------------------------------------------------ */
+/* ---- storing
+ * ------------------------------------------------------------------------------------------------------------
+ */
 
 /* May the run of columns be stored at once? */
 static bool stores_vector(const struct builder *b, const struct nest_store *store)
@@ -319,11 +345,12 @@ static bool stores_vector(const struct builder *b, const struct nest_store *stor
     unsigned bits = dtype_bits(type->dtype);
     uint32_t fast = columns->axes[columns->count - 1];
     return plan->whole_columns && !store->indices && type->rank > 0 && fast == (uint32_t)type->rank - 1 &&
-           fast == plan->nest->rank - 1 && bits >= 8 && bits * plan->lanes <= 128 && type->dtype != DTYPE_BOOL;
+           fast == plan->nest->rank - 1 && bits >= 8 && bits * plan->lanes <= 128 &&
+           type->dtype != DTYPE_BOOL;
 }
 
-/* The nest's stores of a run of columns at column `first`, which is all in range: each store's values are made in
- * registers and stored at once. */
+/* The nest's stores of a run of columns at column `first`, which is all in range: each store's values are
+ * made in registers and stored at once. */
 static void store_vectors(struct builder *b, struct block *at, expr *axes, expr place)
 {
     const struct contraction_plan *plan = b->plan;
@@ -344,11 +371,12 @@ static void store_vectors(struct builder *b, struct block *at, expr *axes, expr 
             continue;
         }
         if (b->results[s] == UINT32_MAX)
-            b->results[s] = kernel_memory_add(kernel, &(struct kernel_memory){.space = MEMORY_REGISTER,
-                                                                              .dtype = expr_at(b->pool, value)->dtype,
-                                                                              .lanes = 1,
-                                                                              .count = lanes,
-                                                                              .label = "result"});
+            b->results[s] =
+                kernel_memory_add(kernel, &(struct kernel_memory){.space = MEMORY_REGISTER,
+                                                                  .dtype = expr_at(b->pool, value)->dtype,
+                                                                  .lanes = 1,
+                                                                  .count = lanes,
+                                                                  .label = "result"});
         build_store(&body, b->results[s], lane, value);
     }
     axes[fast] = first;
@@ -376,10 +404,12 @@ static expr part_row(struct builder *b, expr row)
 }
 
 /* A part's sums into the temporary [part][batch][row][column]. */
-static void store_parts(struct builder *b, struct block *at, expr row, expr column, expr place, uint32_t count,
-                        uint32_t memory)
+static void store_parts(struct builder *b, struct block *at, expr row, expr column, expr place,
+                        uint32_t count, uint32_t memory)
 {
-    expr index = add(b, binary(b, EXPR_MUL, part_row(b, row), kernel_dim(b->k.kernel, b->plan->operands[SIDE_COLUMNS].extent)),
+    expr index = add(b,
+                     binary(b, EXPR_MUL, part_row(b, row),
+                            kernel_dim(b->k.kernel, b->plan->operands[SIDE_COLUMNS].extent)),
                      column);
     expr sums[16];
     for (uint32_t i = 0; i < count; i++)
@@ -388,8 +418,8 @@ static void store_parts(struct builder *b, struct block *at, expr row, expr colu
 }
 
 /* The sums from acc[place] on, of a run of columns or (where runs may cross a row's end) of one column. */
-static void store_run(struct builder *b, struct block *at, expr row, const expr *row_axes, expr column, expr place,
-                      uint32_t parts)
+static void store_run(struct builder *b, struct block *at, expr row, const expr *row_axes, expr column,
+                      expr place, uint32_t parts)
 {
     struct block then;
     const struct operand *columns = &b->plan->operands[SIDE_COLUMNS];
@@ -417,9 +447,11 @@ static void store_sums(struct builder *b, struct block *top, uint32_t parts)
     int64_t lanes = b->plan->lanes, own = b->config[CONFIG_OWN_COLUMNS];
     struct block run_body, body, inside, column_body;
     expr run, r, c;
-    build_for(top, "run", number(b, 0), number(b, b->config[CONFIG_OWN_ROWS] / lanes), 0, LOOP_UNROLL, &run_body, &run);
+    build_for(top, "run", number(b, 0), number(b, b->config[CONFIG_OWN_ROWS] / lanes), 0, LOOP_UNROLL,
+              &run_body, &run);
     build_for(&run_body, "r", number(b, 0), number(b, lanes), 0, LOOP_UNROLL, &body, &r);
-    expr row = add(b, add(b, b->first_row, scaled(b, run, b->threads_y * lanes)), add(b, scaled(b, b->thread_row, lanes), r));
+    expr row = add(b, add(b, b->first_row, scaled(b, run, b->threads_y * lanes)),
+                   add(b, scaled(b, b->thread_row, lanes), r));
     row = build_declare(&body, "row", row);
     build_if(&body, binary(b, EXPR_LESS, row, kernel_dim(kernel, rows->extent)), &inside, NULL);
     expr axes[MAX_AXES];
@@ -427,7 +459,8 @@ static void store_sums(struct builder *b, struct block *top, uint32_t parts)
     if (parts == UINT32_MAX)
         split_position(b, &inside, row, rows->axes, rows->count, "row", axes);
     build_for(&inside, "c", number(b, 0), number(b, own / lanes), 0, LOOP_UNROLL, &column_body, &c);
-    expr column = add(b, add(b, b->first_column, scaled(b, c, b->threads_x * lanes)), scaled(b, b->thread_column, lanes));
+    expr column = add(b, add(b, b->first_column, scaled(b, c, b->threads_x * lanes)),
+                      scaled(b, b->thread_column, lanes));
     column = build_declare(&column_body, "column", column);
     expr place = add(b, scaled(b, add(b, scaled(b, run, lanes), r), own), scaled(b, c, lanes));
     if (b->plan->whole_columns) {
@@ -441,13 +474,16 @@ static void store_sums(struct builder *b, struct block *top, uint32_t parts)
     store_run(b, &lane_body, row, axes, column, add(b, place, lane), parts);
 }
 
-/* ---- kernels ------------------------------------------------------------------------------------------------------------ */
+/* ---- kernels
+ * ------------------------------------------------------------------------------------------------------------
+ */
 
 static uint32_t registers(struct builder *b, int64_t count, const char *label)
 {
     return kernel_memory_add(
         b->k.kernel,
-        &(struct kernel_memory){.space = MEMORY_REGISTER, .dtype = b->plan->dtype, .lanes = 1, .count = count, .label = label});
+        &(struct kernel_memory){
+            .space = MEMORY_REGISTER, .dtype = b->plan->dtype, .lanes = 1, .count = count, .label = label});
 }
 
 static void build_main(struct builder *b, struct lowered_group *out, uint32_t parts)
@@ -470,8 +506,8 @@ static void build_main(struct builder *b, struct lowered_group *out, uint32_t pa
 }
 
 /* The second kernel of a split depth: one thread a point adds the parts in order and stores. */
-static void build_sum_of_parts(const struct strategy_context *context, const struct contraction_plan *plan, int64_t parts,
-                               struct lowered_group *out)
+static void build_sum_of_parts(const struct strategy_context *context, const struct contraction_plan *plan,
+                               int64_t parts, struct lowered_group *out)
 {
     enum { THREADS = 256 };
     struct gpu_kernel k;
@@ -487,9 +523,11 @@ static void build_sum_of_parts(const struct strategy_context *context, const str
     kernel->grid[0] = dim_ceil_div(dims, points, dim_constant(dims, THREADS));
     kernel->block[0] = THREADS;
     struct block top = {.kernel = kernel, .at = &kernel->body}, inside, body;
-    expr start = expr_binary(pool, EXPR_MUL, kernel_block_index(kernel, 0, DIM_NONE), expr_index(pool, THREADS));
+    expr start =
+        expr_binary(pool, EXPR_MUL, kernel_block_index(kernel, 0, DIM_NONE), expr_index(pool, THREADS));
     expr point = build_declare(
-        &top, "point", expr_binary(pool, EXPR_ADD, start, kernel_thread_index(kernel, 0, dim_constant(dims, THREADS))));
+        &top, "point",
+        expr_binary(pool, EXPR_ADD, start, kernel_thread_index(kernel, 0, dim_constant(dims, THREADS))));
     expr total = kernel_dim(kernel, points);
     build_if(&top, expr_binary(pool, EXPR_LESS, point, total), &inside, NULL);
     struct builder b = {.context = context, .plan = plan, .k = k, .pool = pool};
@@ -529,7 +567,8 @@ bool contraction_build(const struct strategy_context *context, const struct cont
     struct dims *dims = plan->body->pool->dims;
     if (split > 1) {
         gpu_kernel_begin_reductions(&b->k, context, "gpu_contraction", 0);
-        dim elements = dim_mul(dims, gpu_extent_product(context, plan->nest, 0, plan->nest->rank), dim_constant(dims, split));
+        dim elements = dim_mul(dims, gpu_extent_product(context, plan->nest, 0, plan->nest->rank),
+                               dim_constant(dims, split));
         struct temporary temporary = {.type = tensor_type_new(context->arena, plan->dtype, 1, &elements)};
         vec_push(context->arena, &out->temporaries, temporary);
         parts = gpu_kernel_parameter(&b->k, ARGUMENT_TEMPORARY, 0, plan->dtype, "parts");

@@ -24,7 +24,8 @@ static void mark_reductions(const struct strategy_context *context, const struct
         mark_loads(pool, nest->reductions[i].body, loaded, visited);
 }
 
-static void mark_stores(const struct strategy_context *context, const struct nest *nest, bool *loaded, bool *stored)
+static void mark_stores(const struct strategy_context *context, const struct nest *nest, bool *loaded,
+                        bool *stored)
 {
     const struct exprs *pool = context->group->body.pool;
     unsigned char *visited = arena_new_array(context->arena, unsigned char, pool->nodes.count);
@@ -32,12 +33,14 @@ static void mark_stores(const struct strategy_context *context, const struct nes
         const struct nest_store *store = &nest->stores[i];
         mark_loads(pool, store->value, loaded, visited);
         stored[store->buffer] = true;
-        for (int k = 0; store->indices && k < context->group->body.buffers.items[store->buffer].type.rank; k++)
+        for (int k = 0; store->indices && k < context->group->body.buffers.items[store->buffer].type.rank;
+             k++)
             mark_loads(pool, store->indices[k], loaded, visited);
     }
 }
 
-static void mark_nest(const struct strategy_context *context, const struct nest *nest, bool *loaded, bool *stored)
+static void mark_nest(const struct strategy_context *context, const struct nest *nest, bool *loaded,
+                      bool *stored)
 {
     mark_reductions(context, nest, loaded);
     mark_stores(context, nest, loaded, stored);
@@ -85,8 +88,8 @@ void gpu_kernel_begin(struct gpu_kernel *k, const struct strategy_context *conte
     gpu_figures(context, first_nest, nest_count, &k->kernel->bytes, &k->kernel->operations);
 }
 
-void gpu_kernel_begin_reductions(struct gpu_kernel *k, const struct strategy_context *context, const char *strategy,
-                                 uint32_t nest)
+void gpu_kernel_begin_reductions(struct gpu_kernel *k, const struct strategy_context *context,
+                                 const char *strategy, uint32_t nest)
 {
     bool loaded[MAX_BUFFERS] = {false}, stored[MAX_BUFFERS] = {false};
     begin_kernel(k, context, strategy);
@@ -95,8 +98,8 @@ void gpu_kernel_begin_reductions(struct gpu_kernel *k, const struct strategy_con
     gpu_figures(context, nest, 1, &k->kernel->bytes, &k->kernel->operations);
 }
 
-void gpu_kernel_begin_stores(struct gpu_kernel *k, const struct strategy_context *context, const char *strategy,
-                             uint32_t nest)
+void gpu_kernel_begin_stores(struct gpu_kernel *k, const struct strategy_context *context,
+                             const char *strategy, uint32_t nest)
 {
     bool loaded[MAX_BUFFERS] = {false}, stored[MAX_BUFFERS] = {false};
     begin_kernel(k, context, strategy);
@@ -119,11 +122,28 @@ uint32_t gpu_index_bits(const struct strategy_context *context)
         dim elements = tensor_elements(dims, &body->buffers.items[i].type);
         int64_t low, high;
         dim_range(dims, elements, &low, &high);
-        /* An upper end that nobody set says nothing; then the hints decide, and prepare refuses what does not fit. */
+        /* An upper end that nobody set says nothing; then the hints decide, and prepare refuses what does not
+         * fit. */
         if (low > limit || (high > limit && high < INT64_MAX >> 20) || dim_hint(dims, elements) > limit)
             return 64;
     }
     return 32;
+}
+
+double gpu_size(const struct strategy_context *context, dim d)
+{
+    enum { USUAL = 32 };
+    const struct dims *dims = context->group->body.pool->dims;
+    int64_t value;
+    if (dim_is_constant(dims, d, &value))
+        return (double)value;
+    int64_t *values = arena_new_array(context->arena, int64_t, dims->symbols.count);
+    for (uint32_t i = 0; i < dims->symbols.count; i++) {
+        const struct symbol *symbol = &dims->symbols.items[i];
+        int64_t usual = symbol->high < USUAL ? symbol->high : USUAL;
+        values[i] = symbol->hint <= 1 && usual > 1 ? usual : symbol->hint;
+    }
+    return dim_evaluate(dims, d, values, &value) ? (double)value : (double)dim_hint(dims, d);
 }
 
 expr gpu_neutral(struct exprs *pool, enum reduce_op op, enum dtype dtype)
@@ -157,7 +177,8 @@ expr gpu_combine(struct exprs *pool, enum reduce_op op, expr a, expr b)
     return expr_binary(pool, ops[op], a, b);
 }
 
-dim gpu_extent_product(const struct strategy_context *context, const struct nest *nest, uint32_t from, uint32_t to)
+dim gpu_extent_product(const struct strategy_context *context, const struct nest *nest, uint32_t from,
+                       uint32_t to)
 {
     struct dims *dims = context->group->body.pool->dims;
     dim product = dim_constant(dims, 1);
@@ -177,7 +198,8 @@ const char *gpu_summary(const struct strategy_context *context, const char *what
         text_put(&text, i == 0 ? "" : i == at->rank ? " | " : ", ");
         dim_print(body->pool->dims, at->extents[i], &text);
     }
-    text_printf(&text, "]%s, %u stored.", at->reduce_rank ? " (reduced behind the bar)" : "", at->store_count);
+    text_printf(&text, "]%s, %u stored.", at->reduce_rank ? " (reduced behind the bar)" : "",
+                at->store_count);
     return text.data;
 }
 
@@ -197,7 +219,8 @@ void gpu_figures(const struct strategy_context *context, uint32_t first_nest, ui
         for (uint32_t i = 0; i < nest->reduction_count; i++)
             reduced += expr_cost(body->pool, nest->reductions[i].body) + 1;
         dim points = gpu_extent_product(context, nest, 0, nest->rank);
-        dim inner = dim_mul(dims, points, gpu_extent_product(context, nest, nest->rank, nest->rank + nest->reduce_rank));
+        dim inner = dim_mul(dims, points,
+                            gpu_extent_product(context, nest, nest->rank, nest->rank + nest->reduce_rank));
         work = dim_add(dims, work, dim_mul(dims, points, dim_constant(dims, point)));
         if (nest->reduction_count)
             work = dim_add(dims, work, dim_mul(dims, inner, dim_constant(dims, reduced)));
@@ -206,7 +229,8 @@ void gpu_figures(const struct strategy_context *context, uint32_t first_nest, ui
         const struct tensor_type *type = &body->buffers.items[i].type;
         if ((loaded[i] || stored[i]) && body->buffers.items[i].role != BUFFER_TEMPORARY)
             all = dim_add(dims, all,
-                          dim_mul(dims, tensor_elements(dims, type), dim_constant(dims, (dtype_bits(type->dtype) + 7) / 8)));
+                          dim_mul(dims, tensor_elements(dims, type),
+                                  dim_constant(dims, (dtype_bits(type->dtype) + 7) / 8)));
     }
     *bytes = all;
     *operations = work;
@@ -215,11 +239,10 @@ void gpu_figures(const struct strategy_context *context, uint32_t first_nest, ui
 double gpu_roofline(const struct strategy_context *context, double memory_share, double arithmetic_share)
 {
     const double launch = 2e-6;
-    const struct dims *dims = context->group->body.pool->dims;
     dim bytes, operations;
     gpu_figures(context, 0, context->group->body.nests.count, &bytes, &operations);
-    double memory = (double)dim_hint(dims, bytes) / (context->machine->memory_bytes_per_second * memory_share);
-    double compute = (double)dim_hint(dims, operations) / (context->machine->fp32_per_second * arithmetic_share);
+    double memory = gpu_size(context, bytes) / (context->machine->memory_bytes_per_second * memory_share);
+    double compute = gpu_size(context, operations) / (context->machine->fp32_per_second * arithmetic_share);
     return launch + (memory > compute ? memory : compute);
 }
 
@@ -244,7 +267,8 @@ bool gpu_uses_axis(const struct strategy_context *context, expr e, uint32_t axis
 }
 
 /* Bytes that one evaluation of e moves for each thread, when neighbours differ in `axis`. */
-static double load_bytes(const struct strategy_context *context, expr e, uint32_t axis, unsigned char *visited)
+static double load_bytes(const struct strategy_context *context, expr e, uint32_t axis,
+                         unsigned char *visited)
 {
     enum { TRANSACTION = 32 };
     const struct definition *body = &context->group->body;
@@ -269,13 +293,13 @@ double gpu_traffic(const struct strategy_context *context, bool along_reduced)
 {
     const double cache_speed = 2.5; /* of the second-level cache, in memory's bandwidths */
     const struct definition *body = &context->group->body;
-    const struct dims *dims = body->pool->dims;
     double bytes = 0;
     for (uint32_t n = 0; n < body->nests.count; n++) {
         const struct nest *nest = &body->nests.items[n];
         unsigned char *visited = arena_new_array(context->arena, unsigned char, body->pool->nodes.count);
-        double points = (double)dim_hint(dims, gpu_extent_product(context, nest, 0, nest->rank));
-        double inner = (double)dim_hint(dims, gpu_extent_product(context, nest, nest->rank, nest->rank + nest->reduce_rank));
+        double points = gpu_size(context, gpu_extent_product(context, nest, 0, nest->rank));
+        double inner =
+            gpu_size(context, gpu_extent_product(context, nest, nest->rank, nest->rank + nest->reduce_rank));
         uint32_t last = nest->rank ? nest->rank - 1 : 0;
         uint32_t fast = along_reduced && nest->reduce_rank ? nest->rank + nest->reduce_rank - 1 : last;
         for (uint32_t r = 0; r < nest->reduction_count; r++)
@@ -311,8 +335,8 @@ struct lowering gpu_lowering(const struct gpu_kernel *k, const expr *axes, const
                              .reduced = reduced};
 }
 
-void gpu_reduce_serial(struct gpu_kernel *k, struct block *at, uint32_t nest_number, expr *axes, expr begin, expr step,
-                       expr *reduced)
+void gpu_reduce_serial(struct gpu_kernel *k, struct block *at, uint32_t nest_number, expr *axes, expr begin,
+                       expr step, expr *reduced)
 {
     const struct nest *nest = &k->context->group->body.nests.items[nest_number];
     struct exprs *pool = k->kernel->pool;
@@ -326,8 +350,9 @@ void gpu_reduce_serial(struct gpu_kernel *k, struct block *at, uint32_t nest_num
     for (uint32_t i = 0; i < nest->reduce_rank; i++) {
         uint32_t axis = nest->rank + i;
         struct block body;
-        build_for(&inner, "k", i == 0 ? begin : expr_index(pool, 0), kernel_dim(k->kernel, nest->extents[axis]),
-                  i == 0 ? step : 0, LOOP_SERIAL, &body, &axes[axis]);
+        build_for(&inner, "k", i == 0 ? begin : expr_index(pool, 0),
+                  kernel_dim(k->kernel, nest->extents[axis]), i == 0 ? step : 0, LOOP_SERIAL, &body,
+                  &axes[axis]);
         inner = body;
     }
     struct lowering lowering = gpu_lowering(k, axes, NULL);
@@ -337,7 +362,8 @@ void gpu_reduce_serial(struct gpu_kernel *k, struct block *at, uint32_t nest_num
                                  lower_expr(&lowering, nest->reductions[r].body)));
 }
 
-void gpu_store_point(struct gpu_kernel *k, struct block *at, uint32_t nest_number, const expr *axes, const expr *reduced)
+void gpu_store_point(struct gpu_kernel *k, struct block *at, uint32_t nest_number, const expr *axes,
+                     const expr *reduced)
 {
     const struct nest *nest = &k->context->group->body.nests.items[nest_number];
     struct lowering lowering = gpu_lowering(k, axes, reduced);
@@ -345,8 +371,8 @@ void gpu_store_point(struct gpu_kernel *k, struct block *at, uint32_t nest_numbe
         gpu_store(k, at, &lowering, &nest->stores[s], axes, lower_expr(&lowering, nest->stores[s].value));
 }
 
-void gpu_store(struct gpu_kernel *k, struct block *at, const struct lowering *lowering, const struct nest_store *store,
-               const expr *axes, expr value)
+void gpu_store(struct gpu_kernel *k, struct block *at, const struct lowering *lowering,
+               const struct nest_store *store, const expr *axes, expr value)
 {
     expr indices[MAX_RANK];
     for (int i = 0; i < lowering->definition->buffers.items[store->buffer].type.rank; i++)

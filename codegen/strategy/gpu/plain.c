@@ -1,5 +1,6 @@
-/* Fits every group: each nest is a kernel, each point of its parallel axes a thread that runs the reductions one after the
- * other. Slow where neighbours read far apart or a sum is long; right everywhere, and what the others are measured by. */
+/* Fits every group: each nest is a kernel, each point of its parallel axes a thread that runs the reductions
+ * one after the other. Slow where neighbours read far apart or a sum is long; right everywhere, and what the
+ * others are measured by. */
 #include "codegen/strategy/gpu/gpu_common.h"
 
 enum { THREADS = 256 };
@@ -24,16 +25,16 @@ static double plain_cost(const struct strategy_context *context, const struct co
 {
     const double chain_step = 6e-9, launch = 2e-6;
     const struct definition *body = &context->group->body;
-    double chain = 0, traffic = gpu_traffic(context, false), roofline = gpu_roofline(context, 0.6, 0.1);
+    double chain = 0, traffic = gpu_traffic(context, false), roofline = gpu_roofline(context, 0.6, 0.15);
     (void)config;
     for (uint32_t i = 0; i < body->nests.count; i++) {
         const struct nest *nest = &body->nests.items[i];
         if (nest->reduction_count)
-            chain += chain_step *
-                     (double)dim_hint(body->pool->dims,
-                                      gpu_extent_product(context, nest, nest->rank, nest->rank + nest->reduce_rank));
+            chain += chain_step * gpu_size(context, gpu_extent_product(context, nest, nest->rank,
+                                                                       nest->rank + nest->reduce_rank));
     }
-    return launch * (body->nests.count - 1) + chain + (traffic + launch > roofline ? traffic + launch : roofline);
+    return launch * (body->nests.count - 1) + chain +
+           (traffic + launch > roofline ? traffic + launch : roofline);
 }
 
 static void build_nest(const struct strategy_context *context, uint32_t number, struct lowered_group *out)
@@ -49,10 +50,11 @@ static void build_nest(const struct strategy_context *context, uint32_t number, 
     kernel->grid[0] = dim_ceil_div(pool->dims, points, dim_constant(pool->dims, THREADS));
     kernel->block[0] = THREADS;
     struct block top = {.kernel = kernel, .at = &kernel->body}, inside;
-    expr start = expr_binary(pool, EXPR_MUL, kernel_block_index(kernel, 0, DIM_NONE), expr_index(pool, THREADS));
-    expr flat = build_declare(
-        &top, "point",
-        expr_binary(pool, EXPR_ADD, start, kernel_thread_index(kernel, 0, dim_constant(pool->dims, THREADS))));
+    expr start =
+        expr_binary(pool, EXPR_MUL, kernel_block_index(kernel, 0, DIM_NONE), expr_index(pool, THREADS));
+    expr flat = build_declare(&top, "point",
+                              expr_binary(pool, EXPR_ADD, start,
+                                          kernel_thread_index(kernel, 0, dim_constant(pool->dims, THREADS))));
     build_if(&top, expr_binary(pool, EXPR_LESS, flat, kernel_dim(kernel, points)), &inside, NULL);
     expr axes[MAX_AXES] = {0}, reduced[MAX_AXES] = {0};
     uint32_t order[MAX_AXES];
@@ -64,8 +66,8 @@ static void build_nest(const struct strategy_context *context, uint32_t number, 
     gpu_kernel_end(&k, out);
 }
 
-static bool plain_build(const struct strategy_context *context, const struct config *config, struct lowered_group *out,
-                        struct text *why)
+static bool plain_build(const struct strategy_context *context, const struct config *config,
+                        struct lowered_group *out, struct text *why)
 {
     (void)config;
     (void)why;

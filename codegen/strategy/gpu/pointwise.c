@@ -1,7 +1,7 @@
-/* One map nest whose trailing axes are one flat stretch of every buffer that they index: threads take runs of 16 bytes of
- * it. The stretch starts at the first axis from which on every load and store either ends in exactly those axes, over dims
- * of their extents, or does not hang on them at all (a broadcast). A run never leaves the stretch, since its length divides
- * by the run's. */
+/* One map nest whose trailing axes are one flat stretch of every buffer that they index: threads take runs of
+ * 16 bytes of it. The stretch starts at the first axis from which on every load and store either ends in
+ * exactly those axes, over dims of their extents, or does not hang on them at all (a broadcast). A run never
+ * leaves the stretch, since its length divides by the run's. */
 #include <string.h>
 
 #include "codegen/strategy/gpu/gpu_common.h"
@@ -10,11 +10,11 @@ enum { CONFIG_RUN, THREADS = 256, MOST_RUN = 16 };
 
 struct stretch {
     const struct nest *nest;
-    uint32_t first;                 /* axis */
+    uint32_t first; /* axis */
     dim length;
-    bool flat[MAX_BUFFERS];         /* loaded along the stretch */
-    bool loaded[MAX_BUFFERS];       /* elsewise */
-    expr loads[MAX_BUFFERS];        /* the load node of a flat buffer */
+    bool flat[MAX_BUFFERS];   /* loaded along the stretch */
+    bool loaded[MAX_BUFFERS]; /* elsewise */
+    expr loads[MAX_BUFFERS];  /* the load node of a flat buffer */
 };
 
 static bool no(struct text *why, const char *reason)
@@ -52,7 +52,8 @@ static bool ends_in_stretch(const struct strategy_context *context, const struct
 }
 
 /* The axes of the stretch appear in e only below loads along the stretch. */
-static bool along_stretch(const struct strategy_context *context, struct stretch *s, expr e, unsigned char *visited)
+static bool along_stretch(const struct strategy_context *context, struct stretch *s, expr e,
+                          unsigned char *visited)
 {
     const struct exprs *pool = context->group->body.pool;
     if (visited[e])
@@ -141,7 +142,8 @@ static bool pointwise_fits(const struct strategy_context *context, struct text *
     return find_stretch(context, &stretch, why);
 }
 
-static uint32_t pointwise_candidates(const struct strategy_context *context, struct config *out, uint32_t limit)
+static uint32_t pointwise_candidates(const struct strategy_context *context, struct config *out,
+                                     uint32_t limit)
 {
     struct stretch stretch;
     struct text why;
@@ -174,7 +176,8 @@ static expr run_element(void *user, uint32_t buffer, uint32_t rank, const expr *
 }
 
 /* Flat index of a run: the indices before the stretch, then the position within it. */
-static expr run_index(struct pointwise *p, const struct lowering *lowering, uint32_t buffer, const expr *from, expr position)
+static expr run_index(struct pointwise *p, const struct lowering *lowering, uint32_t buffer, const expr *from,
+                      expr position)
 {
     const struct tensor_type *type = &lowering->definition->buffers.items[buffer].type;
     struct exprs *pool = p->k.kernel->pool;
@@ -187,12 +190,14 @@ static expr run_index(struct pointwise *p, const struct lowering *lowering, uint
 
 static uint32_t registers(struct pointwise *p, enum dtype dtype, int64_t count, const char *label)
 {
-    return kernel_memory_add(p->k.kernel,
-                             &(struct kernel_memory){
-                                 .space = MEMORY_REGISTER, .dtype = dtype, .lanes = 1, .count = count, .label = label});
+    return kernel_memory_add(
+        p->k.kernel,
+        &(struct kernel_memory){
+            .space = MEMORY_REGISTER, .dtype = dtype, .lanes = 1, .count = count, .label = label});
 }
 
-static void load_runs(struct pointwise *p, struct block *at, const struct lowering *lowering, expr position, uint16_t run)
+static void load_runs(struct pointwise *p, struct block *at, const struct lowering *lowering, expr position,
+                      uint16_t run)
 {
     const struct definition *body = lowering->definition;
     struct kernel *kernel = p->k.kernel;
@@ -209,14 +214,15 @@ static void load_runs(struct pointwise *p, struct block *at, const struct loweri
     }
 }
 
-static void store_runs(struct pointwise *p, struct block *at, const struct lowering *lowering, const expr *definition_axes,
-                       expr position, uint16_t run)
+static void store_runs(struct pointwise *p, struct block *at, const struct lowering *lowering,
+                       const expr *definition_axes, expr position, uint16_t run)
 {
     const struct nest *nest = p->stretch.nest;
     struct kernel *kernel = p->k.kernel;
     uint32_t results[MAX_AXES];
     struct block body;
-    build_for(at, "lane", expr_index(kernel->pool, 0), expr_index(kernel->pool, run), 0, LOOP_UNROLL, &body, &p->lane);
+    build_for(at, "lane", expr_index(kernel->pool, 0), expr_index(kernel->pool, run), 0, LOOP_UNROLL, &body,
+              &p->lane);
     for (uint32_t s = 0; s < nest->store_count; s++) {
         expr value = lower_expr(lowering, nest->stores[s].value);
         results[s] = registers(p, expr_at(kernel->pool, value)->dtype, run, "y");
@@ -227,7 +233,8 @@ static void store_runs(struct pointwise *p, struct block *at, const struct lower
         expr values[MOST_RUN];
         for (uint32_t lane = 0; lane < run; lane++)
             values[lane] = kernel_element(kernel, results[s], expr_index(kernel->pool, lane), 1);
-        expr index = run_index(p, lowering, store->buffer, store->indices ? store->indices : definition_axes, position);
+        expr index = run_index(p, lowering, store->buffer, store->indices ? store->indices : definition_axes,
+                               position);
         build_store(at, p->k.memories[store->buffer], index, kernel_pack(kernel, values, run));
     }
 }
@@ -252,9 +259,11 @@ static bool pointwise_build(const struct strategy_context *context, const struct
     kernel->grid[0] = dim_ceil_div(dims, total, dim_constant(dims, THREADS));
     kernel->block[0] = THREADS;
     struct block top = {.kernel = kernel, .at = &kernel->body}, inside;
-    expr start = expr_binary(pool, EXPR_MUL, kernel_block_index(kernel, 0, DIM_NONE), expr_index(pool, THREADS));
+    expr start =
+        expr_binary(pool, EXPR_MUL, kernel_block_index(kernel, 0, DIM_NONE), expr_index(pool, THREADS));
     expr number = build_declare(
-        &top, "number", expr_binary(pool, EXPR_ADD, start, kernel_thread_index(kernel, 0, dim_constant(dims, THREADS))));
+        &top, "number",
+        expr_binary(pool, EXPR_ADD, start, kernel_thread_index(kernel, 0, dim_constant(dims, THREADS))));
     build_if(&top, expr_binary(pool, EXPR_LESS, number, kernel_dim(kernel, total)), &inside, NULL);
     expr axes[MAX_AXES] = {0}, definition_axes[MAX_AXES], position = number;
     uint32_t order[MAX_AXES];
@@ -272,7 +281,8 @@ static bool pointwise_build(const struct strategy_context *context, const struct
     position = build_declare(&inside, "at", expr_binary(pool, EXPR_MUL, position, expr_index(pool, run)));
     struct lowering lowering = gpu_lowering(&p->k, axes, NULL);
     load_runs(p, &inside, &lowering, position, (uint16_t)run);
-    uint32_t *memories = arena_copy(context->arena, p->k.memories, context->group->body.buffers.count * sizeof *memories);
+    uint32_t *memories =
+        arena_copy(context->arena, p->k.memories, context->group->body.buffers.count * sizeof *memories);
     for (uint32_t i = 0; i < context->group->body.buffers.count; i++)
         memories[i] = p->stretch.flat[i] ? UINT32_MAX : memories[i];
     lowering.memories = memories;

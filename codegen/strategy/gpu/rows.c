@@ -1,10 +1,11 @@
-/* Softmax, norms and reductions, with whatever expressions stand around them: nests that share their leading points, the
- * rows. One row is a warp's (short rows, several a block) or a block's. Threads stride over the row; each reduction is
- * combined by shuffles within a warp and, for a block, through one shared slot a warp. What a row's reductions give stays
- * in registers: buffers of the size of the rows that only this group reads are never in memory.
+/* Softmax, norms and reductions, with whatever expressions stand around them: nests that share their leading
+ * points, the rows. One row is a warp's (short rows, several a block) or a block's. Threads stride over the
+ * row; each reduction is combined by shuffles within a warp and, for a block, through one shared slot a warp.
+ * What a row's reductions give stays in registers: buffers of the size of the rows that only this group reads
+ * are never in memory.
  *
- * Takes a group when every nest with reductions has the same parallel axes, and every other nest tells by its loads of the
- * rows' results which of its axes are the rows'. */
+ * Takes a group when every nest with reductions has the same parallel axes, and every other nest tells by its
+ * loads of the rows' results which of its axes are the rows'. */
 #include <math.h>
 #include <string.h>
 
@@ -30,6 +31,19 @@ static bool shuffles(const struct row_group *rows, const struct nest *nest)
     return true;
 }
 
+/* Of the longest reduction. */
+static double row_length(const struct strategy_context *context)
+{
+    double longest = 0;
+    for (uint32_t n = 0; n < context->group->body.nests.count; n++) {
+        const struct nest *nest = &context->group->body.nests.items[n];
+        if (nest->reduction_count)
+            longest = fmax(longest, gpu_size(context, gpu_extent_product(context, nest, nest->rank,
+                                                                         nest->rank + nest->reduce_rank)));
+    }
+    return longest;
+}
+
 static bool rows_fits(const struct strategy_context *context, struct text *why)
 {
     struct row_group rows;
@@ -38,7 +52,7 @@ static bool rows_fits(const struct strategy_context *context, struct text *why)
     for (uint32_t n = 0; n < context->group->body.nests.count; n++)
         if (!shuffles(&rows, &context->group->body.nests.items[n]))
             return no(why, "a reduction of a type that warps do not shuffle");
-    return rows.length >= WARP / 2 || no(why, "rows shorter than half a warp");
+    return row_length(context) >= WARP / 2 || no(why, "rows shorter than half a warp");
 }
 
 static uint32_t rows_candidates(const struct strategy_context *context, struct config *out, uint32_t limit)
@@ -48,9 +62,10 @@ static uint32_t rows_candidates(const struct strategy_context *context, struct c
     text_init(&why, context->arena);
     if (!limit || !find_row_group(context, &rows, &why))
         return 0;
-    int threads = rows.length <= SHORT_ROW ? WARP : rows.length <= 8192 ? 256 : 1024;
-    out[0] = (struct config){.value = {[CONFIG_THREADS] = threads,
-                                       [CONFIG_ROWS] = threads == WARP ? ROWS_OF_WARPS : 1}};
+    double length = row_length(context);
+    int threads = length <= SHORT_ROW ? WARP : length <= 8192 ? 256 : 1024;
+    out[0] = (struct config){
+        .value = {[CONFIG_THREADS] = threads, [CONFIG_ROWS] = threads == WARP ? ROWS_OF_WARPS : 1}};
     return 1;
 }
 
@@ -63,20 +78,22 @@ static double rows_cost(const struct strategy_context *context, const struct con
     if (!find_row_group(context, &rows, &why))
         return INFINITY;
     double traffic = launch + gpu_traffic(context, true), roofline = gpu_roofline(context, 0.8, 0.2);
-    double chain = 6e-9 * (double)rows.length / config->value[CONFIG_THREADS] + combine * context->group->body.nests.count;
+    double chain = 6e-9 * row_length(context) / config->value[CONFIG_THREADS] +
+                   combine * context->group->body.nests.count;
     return chain + (traffic > roofline ? traffic : roofline);
 }
 
-/* ---- building ------------------------------------------------------------------------------------------------------- */
+/* ---- building
+ * ------------------------------------------------------------------------------------------------------- */
 
 struct row_builder {
     struct gpu_kernel k;
     struct row_group rows;
     const struct config *config;
     expr row_axes[MAX_AXES];
-    expr lane;                       /* thread within the row */
+    expr lane; /* thread within the row */
     expr row_values[MAX_BUFFERS];
-    uint32_t shared[4];              /* [by accumulator type: f32, i32]: one slot a warp; UINT32_MAX: none yet */
+    uint32_t shared[4]; /* [by accumulator type: f32, i32]: one slot a warp; UINT32_MAX: none yet */
 };
 
 static expr row_value(void *user, uint32_t buffer, uint32_t rank, const expr *indices)
@@ -96,7 +113,8 @@ static struct lowering row_lowering(struct row_builder *b, const expr *axes, con
 }
 
 /* The loop of a row's threads over `extents` (the axes that are not the rows'); axes[] gets their values. */
-static void row_loop(struct row_builder *b, struct block *at, uint32_t n, bool reduced, expr *axes, struct block *body)
+static void row_loop(struct row_builder *b, struct block *at, uint32_t n, bool reduced, expr *axes,
+                     struct block *body)
 {
     const struct nest *nest = &b->rows.body->nests.items[n];
     struct kernel *kernel = b->k.kernel;
@@ -110,12 +128,13 @@ static void row_loop(struct row_builder *b, struct block *at, uint32_t n, bool r
             length = dim_mul(pool->dims, length, nest->extents[i]);
         }
     expr position;
-    build_for(at, "i", b->lane, kernel_dim(kernel, length), expr_index(pool, b->config->value[CONFIG_THREADS]),
-              LOOP_SERIAL, body, &position);
+    build_for(at, "i", b->lane, kernel_dim(kernel, length),
+              expr_index(pool, b->config->value[CONFIG_THREADS]), LOOP_SERIAL, body, &position);
     expr rest = position;
     for (uint32_t i = count; i-- > 0;) {
         expr extent = kernel_dim(kernel, nest->extents[inner[i]]);
-        axes[inner[i]] = i ? build_declare(body, "axis", expr_binary(pool, EXPR_INDEX_MOD, rest, extent)) : rest;
+        axes[inner[i]] =
+            i ? build_declare(body, "axis", expr_binary(pool, EXPR_INDEX_MOD, rest, extent)) : rest;
         if (i)
             rest = build_declare(body, "rest", expr_binary(pool, EXPR_INDEX_DIV, rest, extent));
     }
@@ -142,12 +161,16 @@ static expr combine_row(struct row_builder *b, struct block *at, enum reduce_op 
     uint32_t *slot = &b->shared[dtype == DTYPE_I32];
     int64_t warps = threads / WARP;
     if (*slot == UINT32_MAX)
-        *slot = kernel_memory_add(
-            kernel, &(struct kernel_memory){
-                        .space = MEMORY_SHARED, .dtype = dtype, .lanes = 1, .count = warps, .label = "warps", .alignment = 16});
+        *slot = kernel_memory_add(kernel, &(struct kernel_memory){.space = MEMORY_SHARED,
+                                                                  .dtype = dtype,
+                                                                  .lanes = 1,
+                                                                  .count = warps,
+                                                                  .label = "warps",
+                                                                  .alignment = 16});
     expr warp = expr_binary(pool, EXPR_INDEX_DIV, b->lane, expr_index(pool, WARP));
-    expr leads = expr_binary(pool, EXPR_EQUAL, expr_binary(pool, EXPR_INDEX_MOD, b->lane, expr_index(pool, WARP)),
-                             expr_index(pool, 0));
+    expr leads =
+        expr_binary(pool, EXPR_EQUAL, expr_binary(pool, EXPR_INDEX_MOD, b->lane, expr_index(pool, WARP)),
+                    expr_index(pool, 0));
     struct block then;
     build_barrier(at); /* the slots may still be read for the reduction before */
     build_if(at, leads, &then, NULL);
@@ -162,7 +185,8 @@ static expr combine_row(struct row_builder *b, struct block *at, enum reduce_op 
     return kernel_variable(kernel, total);
 }
 
-static void store_rows(struct row_builder *b, struct block *at, uint32_t n, const expr *axes, const expr *reduced)
+static void store_rows(struct row_builder *b, struct block *at, uint32_t n, const expr *axes,
+                       const expr *reduced)
 {
     const struct nest *nest = &b->rows.body->nests.items[n];
     struct exprs *pool = b->k.kernel->pool;
@@ -218,7 +242,8 @@ static void build_map_nest(struct row_builder *b, struct block *at, uint32_t n)
     row_loop(b, at, n, false, axes, &body);
     struct lowering lowering = row_lowering(b, axes, NULL);
     for (uint32_t s = 0; s < nest->store_count; s++)
-        gpu_store(&b->k, &body, &lowering, &nest->stores[s], axes, lower_expr(&lowering, nest->stores[s].value));
+        gpu_store(&b->k, &body, &lowering, &nest->stores[s], axes,
+                  lower_expr(&lowering, nest->stores[s].value));
 }
 
 /* Opens the kernel: which row this is, and whether it exists. */
@@ -240,7 +265,8 @@ static struct block begin_row(struct row_builder *b)
     if (rows > 1) {
         expr first = expr_binary(pool, EXPR_MUL, row, expr_index(pool, rows));
         row = build_declare(
-            &top, "row", expr_binary(pool, EXPR_ADD, first, kernel_thread_index(kernel, 1, dim_constant(dims, rows))));
+            &top, "row",
+            expr_binary(pool, EXPR_ADD, first, kernel_thread_index(kernel, 1, dim_constant(dims, rows))));
         build_if(&top, expr_binary(pool, EXPR_LESS, row, kernel_dim(kernel, count)), &inside, NULL);
     } else {
         row = build_declare(&top, "row", row);
@@ -248,15 +274,16 @@ static struct block begin_row(struct row_builder *b)
     expr rest = row;
     for (uint32_t i = b->rows.rank; i-- > 0;) {
         expr extent = kernel_dim(kernel, b->rows.extents[i]);
-        b->row_axes[i] = i ? build_declare(&inside, "r", expr_binary(pool, EXPR_INDEX_MOD, rest, extent)) : rest;
+        b->row_axes[i] =
+            i ? build_declare(&inside, "r", expr_binary(pool, EXPR_INDEX_MOD, rest, extent)) : rest;
         if (i)
             rest = build_declare(&inside, "rest", expr_binary(pool, EXPR_INDEX_DIV, rest, extent));
     }
     return inside;
 }
 
-static bool rows_build(const struct strategy_context *context, const struct config *config, struct lowered_group *out,
-                       struct text *why)
+static bool rows_build(const struct strategy_context *context, const struct config *config,
+                       struct lowered_group *out, struct text *why)
 {
     struct row_builder *b = arena_new(context->arena, struct row_builder);
     b->config = config;
@@ -265,8 +292,8 @@ static bool rows_build(const struct strategy_context *context, const struct conf
         return false;
     gpu_kernel_begin(&b->k, context, "gpu_rows", 0, b->rows.body->nests.count, b->rows.is_row_value);
     b->k.kernel->summary = gpu_summary(context, "Rows", 0);
-    b->k.kernel->config =
-        arena_printf(context->arena, "threads=%d, rows=%d", (int)config->value[CONFIG_THREADS], (int)config->value[CONFIG_ROWS]);
+    b->k.kernel->config = arena_printf(context->arena, "threads=%d, rows=%d",
+                                       (int)config->value[CONFIG_THREADS], (int)config->value[CONFIG_ROWS]);
     struct block at = begin_row(b);
     for (uint32_t n = 0; n < b->rows.body->nests.count; n++) {
         if (b->rows.body->nests.items[n].reduction_count)
@@ -280,7 +307,8 @@ static bool rows_build(const struct strategy_context *context, const struct conf
 
 static void rows_describe(const struct config *config, struct text *out)
 {
-    text_printf(out, "threads=%d, rows=%d", (int)config->value[CONFIG_THREADS], (int)config->value[CONFIG_ROWS]);
+    text_printf(out, "threads=%d, rows=%d", (int)config->value[CONFIG_THREADS],
+                (int)config->value[CONFIG_ROWS]);
 }
 
 const struct strategy gpu_rows = {

@@ -1,14 +1,15 @@
-/* One map nest that stores side by side along its last axis what it loads side by side along another: the load goes through
- * a tile of 32 x 32 elements in shared memory (and a column more, so that neither way of reading it meets one bank), so
- * that both sides move whole transactions. Everything else of the nest is computed at the store. */
+/* One map nest that stores side by side along its last axis what it loads side by side along another: the
+ * load goes through a tile of 32 x 32 elements in shared memory (and a column more, so that neither way of
+ * reading it meets one bank), so that both sides move whole transactions. Everything else of the nest is
+ * computed at the store. */
 #include "codegen/strategy/gpu/gpu_common.h"
 
 enum { TILE = 32, STEP = 8 };
 
 struct turn {
     const struct nest *nest;
-    expr load;          /* the one that is turned */
-    uint32_t from, to;  /* axes: along which it is read, stored */
+    expr load;         /* the one that is turned */
+    uint32_t from, to; /* axes: along which it is read, stored */
 };
 
 /* The only load of its buffer, whose last index is an axis other than the last one, which it also uses. */
@@ -64,7 +65,8 @@ static bool transpose_fits(const struct strategy_context *context, struct text *
     return find_turn(context, &turn, why);
 }
 
-static uint32_t transpose_candidates(const struct strategy_context *context, struct config *out, uint32_t limit)
+static uint32_t transpose_candidates(const struct strategy_context *context, struct config *out,
+                                     uint32_t limit)
 {
     (void)context;
     if (limit)
@@ -81,8 +83,8 @@ static double transpose_cost(const struct strategy_context *context, const struc
     (void)config;
     if (!find_turn(context, &turn, &why))
         return 1;
-    const struct dims *dims = context->group->body.pool->dims;
-    double from = (double)dim_hint(dims, turn.nest->extents[turn.from]), to = (double)dim_hint(dims, turn.nest->extents[turn.to]);
+    double from = gpu_size(context, turn.nest->extents[turn.from]),
+           to = gpu_size(context, turn.nest->extents[turn.to]);
     double used = (from < TILE ? from / TILE : 1) * (to < TILE ? to / TILE : 1);
     return gpu_roofline(context, 0.75 * (used > 0.01 ? used : 0.01), 0.2);
 }
@@ -106,8 +108,8 @@ static expr tile_element(void *user, uint32_t buffer, uint32_t rank, const expr 
 }
 
 /* Four elements of a thread; `fast` and `slow`: the axes along x and y of the block. */
-static struct block open_elements(struct transposer *t, struct block *at, expr first_fast, expr first_slow, uint32_t fast,
-                                  uint32_t slow, expr *axes, expr *row)
+static struct block open_elements(struct transposer *t, struct block *at, expr first_fast, expr first_slow,
+                                  uint32_t fast, uint32_t slow, expr *axes, expr *row)
 {
     struct kernel *kernel = t->k.kernel;
     struct exprs *pool = kernel->pool;
@@ -115,7 +117,8 @@ static struct block open_elements(struct transposer *t, struct block *at, expr f
     expr step;
     expr x = kernel_thread_index(kernel, 0, dim_constant(pool->dims, TILE));
     expr y = kernel_thread_index(kernel, 1, dim_constant(pool->dims, STEP));
-    build_for(at, "step", expr_index(pool, 0), expr_index(pool, TILE), expr_index(pool, STEP), LOOP_UNROLL, &body, &step);
+    build_for(at, "step", expr_index(pool, 0), expr_index(pool, TILE), expr_index(pool, STEP), LOOP_UNROLL,
+              &body, &step);
     *row = build_declare(&body, "row", expr_binary(pool, EXPR_ADD, y, step));
     axes[fast] = build_declare(&body, "fast", expr_binary(pool, EXPR_ADD, first_fast, x));
     axes[slow] = build_declare(&body, "slow", expr_binary(pool, EXPR_ADD, first_slow, *row));
@@ -146,7 +149,8 @@ static bool transpose_build(const struct strategy_context *context, const struct
             others[other_count++] = i;
             blocks = dim_mul(dims, blocks, nest->extents[i]);
         }
-    dim from_tiles = dim_ceil_div(dims, nest->extents[t->turn.from], tile), to_tiles = dim_ceil_div(dims, nest->extents[t->turn.to], tile);
+    dim from_tiles = dim_ceil_div(dims, nest->extents[t->turn.from], tile),
+        to_tiles = dim_ceil_div(dims, nest->extents[t->turn.to], tile);
     kernel->summary = gpu_summary(context, "Transposed through tiles", 0);
     kernel->config = "tile=32x32";
     kernel->grid[0] = dim_mul(dims, blocks, dim_mul(dims, from_tiles, to_tiles));
@@ -159,12 +163,15 @@ static bool transpose_build(const struct strategy_context *context, const struct
                                                                 .label = "tile",
                                                                 .alignment = 16});
     struct block top = {.kernel = kernel, .at = &kernel->body};
-    expr block = build_declare(&top, "block", kernel_block_index(kernel, 0, kernel->grid[0])), tiles = kernel_dim(kernel, from_tiles);
+    expr block = build_declare(&top, "block", kernel_block_index(kernel, 0, kernel->grid[0])),
+         tiles = kernel_dim(kernel, from_tiles);
     expr side = expr_index(pool, TILE), axes[MAX_AXES] = {0};
-    expr from = build_declare(&top, "from", expr_binary(pool, EXPR_MUL, expr_binary(pool, EXPR_INDEX_MOD, block, tiles), side));
+    expr from = build_declare(
+        &top, "from", expr_binary(pool, EXPR_MUL, expr_binary(pool, EXPR_INDEX_MOD, block, tiles), side));
     expr rest = build_declare(&top, "rest", expr_binary(pool, EXPR_INDEX_DIV, block, tiles));
     tiles = kernel_dim(kernel, to_tiles);
-    expr to = build_declare(&top, "to", expr_binary(pool, EXPR_MUL, expr_binary(pool, EXPR_INDEX_MOD, rest, tiles), side));
+    expr to = build_declare(
+        &top, "to", expr_binary(pool, EXPR_MUL, expr_binary(pool, EXPR_INDEX_MOD, rest, tiles), side));
     rest = build_declare(&top, "rest", expr_binary(pool, EXPR_INDEX_DIV, rest, tiles));
     gpu_split_position(&t->k, &top, nest, rest, others, other_count, "i", axes);
     expr row, x = kernel_thread_index(kernel, 0, tile);
@@ -182,7 +189,8 @@ static bool transpose_build(const struct strategy_context *context, const struct
     lowering.value = tile_element;
     lowering.user = t;
     for (uint32_t s = 0; s < nest->store_count; s++)
-        gpu_store(&t->k, &inside, &lowering, &nest->stores[s], axes, lower_expr(&lowering, nest->stores[s].value));
+        gpu_store(&t->k, &inside, &lowering, &nest->stores[s], axes,
+                  lower_expr(&lowering, nest->stores[s].value));
     gpu_kernel_end(&t->k, out);
     return true;
 }
