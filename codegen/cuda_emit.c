@@ -1,5 +1,6 @@
-/* --emit-cuda: every kernel's source as one file that compiles alone, a script that rebuilds the cubins with nvcc, and a
- * map from kernels to the model's nodes. Only the map holds text of the model, escaped; file names are our own. */
+/* --emit-cuda: every kernel's source as one file that compiles alone, a script that rebuilds the cubins with
+ * nvcc, and a map from kernels to the model's nodes. Only the map holds text of the model, escaped; file
+ * names are our own. */
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -7,8 +8,8 @@
 #include "codegen/printers.h"
 #include "ir/support/file.h"
 
-static bool write_text(const char *folder, const char *name, bool executable, const struct text *text, struct arena *arena,
-                       struct diagnostics *diagnostics)
+static bool write_text(const char *folder, const char *name, bool executable, const struct text *text,
+                       struct arena *arena, struct diagnostics *diagnostics)
 {
     const char *path = arena_printf(arena, "%s/%s", folder, name);
     struct output_file file;
@@ -17,7 +18,8 @@ static bool write_text(const char *folder, const char *name, bool executable, co
         return true;
     int error = errno;
     output_abandon(&file);
-    diag_error(diagnostics, DIAG_output_unwritable, NULL, "%s: %s", diag_quote(diagnostics, path), strerror(error));
+    diag_error(diagnostics, DIAG_output_unwritable, NULL, "%s: %s", diag_quote(diagnostics, path),
+               strerror(error));
     return false;
 }
 
@@ -25,12 +27,14 @@ static void put_build_script(const struct plan *plan, struct text *out)
 {
     text_printf(out,
                 "#!/bin/sh\n"
-                "# Rebuilds the cubins of this folder's kernels as gpucc does: every fma is written, division and roots are\n"
+                "# Rebuilds the cubins of this folder's kernels as gpucc does: every fma is written, "
+                "division and roots are\n"
                 "# exact, subnormals stay. Needs nvcc of CUDA 12 or newer in PATH.\n"
                 "set -eu\n"
                 "cd \"$(dirname \"$0\")\"\n"
                 "for source in *.cu; do\n"
-                "    nvcc --cubin --gpu-architecture=%s --fmad=false --prec-div=true --prec-sqrt=true --ftz=false \\\n"
+                "    nvcc --cubin --gpu-architecture=%s --fmad=false --prec-div=true --prec-sqrt=true "
+                "--ftz=false \\\n"
                 "        -o \"${source%%.cu}.cubin\" \"$source\"\n"
                 "done\n",
                 plan->machine->name);
@@ -53,7 +57,15 @@ static void put_map(const struct plan *plan, struct text *out)
     }
 }
 
-bool cuda_emit(const struct plan *plan, const char *folder, struct arena *arena, struct diagnostics *diagnostics)
+/* By these tests/gpu tells which kernels have run on a GPU. */
+static void put_hashes(const struct plan *plan, struct text *out)
+{
+    for (uint32_t i = 0; i < plan->kernels.count; i++)
+        text_printf(out, "%s %s\n", plan->kernels.items[i].hash, plan->kernels.items[i].kernel->name);
+}
+
+bool cuda_emit(const struct plan *plan, const char *folder, struct arena *arena,
+               struct diagnostics *diagnostics)
 {
     char *path = arena_string(arena, folder);
     for (char *at = path + 1; *at; at++)
@@ -63,7 +75,8 @@ bool cuda_emit(const struct plan *plan, const char *folder, struct arena *arena,
             *at = '/';
         }
     if (mkdir(path, 0777) != 0 && errno != EEXIST) {
-        diag_error(diagnostics, DIAG_output_unwritable, NULL, "%s: %s", diag_quote(diagnostics, folder), strerror(errno));
+        diag_error(diagnostics, DIAG_output_unwritable, NULL, "%s: %s", diag_quote(diagnostics, folder),
+                   strerror(errno));
         return false;
     }
     struct text text;
@@ -78,6 +91,10 @@ bool cuda_emit(const struct plan *plan, const char *folder, struct arena *arena,
     text_init(&text, arena);
     put_build_script(plan, &text);
     if (!write_text(folder, "build.sh", true, &text, arena, diagnostics))
+        return false;
+    text_init(&text, arena);
+    put_hashes(plan, &text);
+    if (!write_text(folder, "kernels.hash", false, &text, arena, diagnostics))
         return false;
     text_init(&text, arena);
     put_map(plan, &text);

@@ -72,6 +72,9 @@ struct plan_options {
     void *explain_user;
 };
 
+/* The hash by which equal kernels are one, of a kernel alone. */
+void plan_kernel_hash(const struct kernel *kernel, const struct machine *machine, struct arena *arena, char hex[65]);
+
 /* Groups -> strategies -> unique kernels -> launches, live ranges, in-place sharing. */
 bool plan_build(const struct graph *graph, const struct grouping *grouping, const struct machine *machine,
                 const struct plan_options *options, struct arena *arena, struct diagnostics *diagnostics,

@@ -1,5 +1,6 @@
-/* Unique kernels of a plan: equal canonical text, one kernel. For CUDA the text is the comment-free source under a fixed
- * name, so that the hash names what the compiler sees; for the CPU it is the printed Kernel IR. */
+/* Unique kernels of a plan: equal canonical text, one kernel. For CUDA the text is the comment-free source
+ * under a fixed name, so that the hash names what the compiler sees; for the CPU it is the printed Kernel IR.
+ */
 #include <ctype.h>
 #include <string.h>
 
@@ -40,14 +41,27 @@ static void hash_text(const char *text, const char *machine, char hex[65])
     sha256_hex(digest, hex);
 }
 
-bool planner_add_kernel(struct planner *planner, const struct group *group, struct kernel *kernel, uint32_t *number)
+void plan_kernel_hash(const struct kernel *kernel, const struct machine *machine, struct arena *arena,
+                      char hex[65])
+{
+    struct text text;
+    text_init(&text, arena);
+    if (machine->kind == TARGET_CUDA)
+        print_cuda(kernel, "kernel", machine, false, &text);
+    else
+        kernel_print(kernel, &text);
+    hash_text(text.data, machine->name, hex);
+}
+
+bool planner_add_kernel(struct planner *planner, const struct group *group, struct kernel *kernel,
+                        uint32_t *number)
 {
     const struct machine *machine = planner->plan->machine;
     struct text text;
     text_init(&text, planner->arena);
     if (!kernel_verify(kernel, machine, &text)) {
-        diag_error(planner->diagnostics, DIAG_internal, group->location, "strategy %s built a wrong kernel: %s",
-                   kernel->strategy, text.data);
+        diag_error(planner->diagnostics, DIAG_internal, group->location,
+                   "strategy %s built a wrong kernel: %s", kernel->strategy, text.data);
         return false;
     }
     text_init(&text, planner->arena);

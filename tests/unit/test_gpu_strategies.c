@@ -1,5 +1,5 @@
-/* Every GPU strategy against the interpreter without a GPU: the printed CUDA C runs on the host (tests/harness), and NVRTC,
- * where there is one, must take it for each architecture. */
+/* Every GPU strategy against the interpreter without a GPU: the printed CUDA C runs on the host
+ * (tests/harness), and NVRTC, where there is one, must take it for each architecture. */
 #include "tests/harness/cuda_on_host.h"
 #include "tests/harness/gpu_cases.h"
 
@@ -34,8 +34,9 @@ static void launch_all(const struct host_batch *batch, struct pending *p)
         void *arguments[MAX_KERNEL_MEMORIES];
         long long dims[MAX_KERNEL_DIMS], grid[3];
         for (uint32_t k = 0; k < launch->kernel->global_count; k++)
-            arguments[k] = launch->arguments[k].kind == ARGUMENT_TEMPORARY ? temporaries[launch->arguments[k].index]
-                                                                           : buffers[launch->arguments[k].index];
+            arguments[k] = launch->arguments[k].kind == ARGUMENT_TEMPORARY
+                               ? temporaries[launch->arguments[k].index]
+                               : buffers[launch->arguments[k].index];
         for (uint32_t k = 0; k < launch->kernel->dims.count; k++)
             dims[k] = gpu_run_dim(run, launch->kernel->dims.items[k]);
         for (int k = 0; k < 3; k++)

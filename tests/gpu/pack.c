@@ -1,0 +1,182 @@
+/* Writes the GPU strategies' test cases into one file for a machine that has a GPU and nothing else: for each
+ * case a cubin, its launches, inputs and the interpreter's results. tests/gpu/check.c reads it.
+ *
+ *     pack FILE ARCHITECTURE
+ *     pack hashes ARCHITECTURE       prints the hashes of the cases' kernels instead; needs no NVRTC */
+#include <stdio.h>
+#include <string.h>
+
+#include "codegen/nvrtc.h"
+#include "codegen/printers.h"
+#include "tests/gpu/pack.h"
+#include "tests/harness/gpu_cases.h"
+#include "tests/unit/support.h"
+
+static const char *pack_path, *pack_architecture;
+
+static void put(FILE *out, const void *data, size_t bytes)
+{
+    assert_int_equal(fwrite(data, 1, bytes, out), bytes);
+}
+
+static void put_number(FILE *out, uint64_t value)
+{
+    put(out, &value, sizeof value);
+}
+
+static void put_text(FILE *out, const char *text)
+{
+    put_number(out, strlen(text));
+    put(out, text, strlen(text));
+}
+
+static double tolerance(enum dtype dtype)
+{
+    return dtype == DTYPE_F32 ? 2e-6 : dtype == DTYPE_F64 ? 1e-14 : dtype_is_float(dtype) ? 1e-3 : 0;
+}
+
+static void put_buffers(FILE *out, const struct gpu_run *run)
+{
+    const struct definition *d = &run->group.body;
+    put_number(out, d->buffers.count + run->lowered.temporaries.count);
+    for (uint32_t i = 0; i < d->buffers.count; i++) {
+        const struct buffer *buffer = &d->buffers.items[i];
+        double allowed = tolerance(buffer->type.dtype);
+        put_number(out, buffer->role == BUFFER_INPUT    ? PACK_INPUT
+                        : buffer->role == BUFFER_OUTPUT ? PACK_OUTPUT
+                                                        : PACK_SCRATCH);
+        put_number(out, (uint64_t)buffer->type.dtype);
+        put(out, &allowed, sizeof allowed);
+        put_number(out, run->bytes[i]);
+        put(out, buffer->role == BUFFER_INPUT ? run->buffers[i] : run->expected[i], run->bytes[i]);
+    }
+    for (uint32_t i = 0; i < run->lowered.temporaries.count; i++) {
+        const struct tensor_type *type = &run->lowered.temporaries.items[i].type;
+        uint64_t bytes = (uint64_t)gpu_run_dim(run, type->dims[0]) * dtype_bits(type->dtype) / 8;
+        double none = 0;
+        put_number(out, PACK_SCRATCH);
+        put_number(out, (uint64_t)type->dtype);
+        put(out, &none, sizeof none);
+        put_number(out, bytes);
+        unsigned char *poison = arena_alloc(run->context.arena, bytes);
+        memset(poison, 0x7f, bytes);
+        put(out, poison, bytes);
+    }
+}
+
+static void put_launches(FILE *out, const struct gpu_run *run)
+{
+    put_number(out, run->lowered.launches.count);
+    for (uint32_t i = 0; i < run->lowered.launches.count; i++) {
+        const struct kernel_launch *launch = &run->lowered.launches.items[i];
+        const struct kernel *kernel = launch->kernel;
+        char hex[65];
+        plan_kernel_hash(kernel, run->context.machine, run->context.arena, hex);
+        put_text(out, arena_printf(run->context.arena, "k%u", i));
+        put_text(out, hex);
+        for (int k = 0; k < 3; k++)
+            put_number(out, (uint64_t)gpu_run_dim(run, kernel->grid[k]));
+        for (int k = 0; k < 3; k++)
+            put_number(out, kernel->block[k]);
+        put_number(out, cuda_dynamic_shared_bytes(kernel));
+        put_number(out, kernel->global_count);
+        for (uint32_t k = 0; k < kernel->global_count; k++)
+            put_number(out, launch->arguments[k].index + (launch->arguments[k].kind == ARGUMENT_TEMPORARY
+                                                              ? run->group.body.buffers.count
+                                                              : 0));
+        put_number(out, kernel->index_bits);
+        put_number(out, kernel->dims.count);
+        for (uint32_t k = 0; k < kernel->dims.count; k++)
+            put_number(out, (uint64_t)gpu_run_dim(run, kernel->dims.items[k]));
+    }
+}
+
+static void put_image(FILE *out, const struct gpu_run *run, const struct nvrtc *nvrtc)
+{
+    struct arena *arena = run->context.arena;
+    struct text source, why;
+    text_init(&source, arena);
+    text_init(&why, arena);
+    print_cuda_prelude(&source);
+    for (uint32_t i = 0; i < run->lowered.launches.count; i++) {
+        const struct kernel *kernel = run->lowered.launches.items[i].kernel;
+        if (!kernel_verify(kernel, run->context.machine, &why))
+            fail_msg("%s: %s", run->from->name, why.data);
+        print_cuda(kernel, arena_printf(arena, "k%u", i), run->context.machine, true, &source);
+    }
+    const char *options[] = {arena_printf(arena, "--gpu-architecture=%s", pack_architecture), "--fmad=false"};
+    struct nvrtc_result result;
+    if (!nvrtc_compile(nvrtc, source.data, options, 2, false, &result))
+        fail_msg("%s: %.2000s", run->from->name, result.log ? result.log : "out of memory");
+    put_number(out, result.bytes);
+    put(out, result.image, result.bytes);
+    nvrtc_result_release(&result);
+}
+
+static void write_pack(void **state)
+{
+    (void)state;
+    TEST_ARENA(arena);
+    struct diagnostics diagnostics;
+    diagnostics_init(&diagnostics, &arena, "pack");
+    struct nvrtc *nvrtc = nvrtc_open(&arena, &diagnostics);
+    FILE *out = fopen(pack_path, "wb");
+    assert_non_null(nvrtc);
+    assert_non_null(out);
+    const struct machine *machine = machine_find(pack_architecture);
+    assert_non_null(machine);
+    put(out, PACK_MAGIC, sizeof PACK_MAGIC - 1);
+    struct gpu_case *made;
+    for (uint32_t i = 0; (made = gpu_case_make(&arena, i)); i++)
+        for (uint32_t candidate = 0;; candidate++) {
+            struct gpu_run *run = arena_new(&arena, struct gpu_run);
+            if (!gpu_run_make(run, &arena, made, machine, candidate))
+                break;
+            gpu_run_expect(run);
+            put_number(out, 1);
+            put_text(out,
+                     arena_printf(&arena, "%s, %s, candidate %u", made->name, made->strategy, candidate));
+            put_image(out, run, nvrtc);
+            put_buffers(out, run);
+            put_launches(out, run);
+        }
+    put_number(out, 0);
+    assert_int_equal(fclose(out), 0);
+    nvrtc_close(nvrtc);
+    arena_release(&arena);
+}
+
+static void print_hashes(void **state)
+{
+    (void)state;
+    TEST_ARENA(arena);
+    struct gpu_case *made;
+    const struct machine *machine = machine_find(pack_architecture);
+    assert_non_null(machine);
+    for (uint32_t i = 0; (made = gpu_case_make(&arena, i)); i++)
+        for (uint32_t candidate = 0;; candidate++) {
+            struct gpu_run run;
+            if (!gpu_run_make(&run, &arena, made, machine, candidate))
+                break;
+            for (uint32_t k = 0; k < run.lowered.launches.count; k++) {
+                char hex[65];
+                plan_kernel_hash(run.lowered.launches.items[k].kernel, machine, &arena, hex);
+                printf("%s\n", hex);
+            }
+        }
+    arena_release(&arena);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(write_pack)},
+                            hashes[] = {cmocka_unit_test(print_hashes)};
+    if (argc != 3) {
+        fprintf(stderr, "usage: pack FILE ARCHITECTURE\n");
+        return 2;
+    }
+    pack_path = argv[1];
+    pack_architecture = argv[2];
+    return strcmp(pack_path, "hashes") == 0 ? cmocka_run_group_tests(hashes, NULL, NULL)
+                                            : cmocka_run_group_tests(tests, NULL, NULL);
+}
