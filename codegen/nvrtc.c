@@ -48,7 +48,7 @@ static bool find_functions(struct nvrtc *nvrtc)
 #undef FIND
 }
 
-/* $GPUCC_NVRTC alone when it is set; else the dynamic loader's rules, then the toolkit's usual place. */
+/* Stays loaded: its static objects are not freed by unloading. $GPUCC_NVRTC alone when it is set; else the dynamic loader's rules, then the toolkit's usual place. */
 static void *open_library(const char **path)
 {
     static const char *const names[] = {
@@ -61,10 +61,10 @@ static void *open_library(const char **path)
     const char *wish = getenv("GPUCC_NVRTC");
     if (wish && wish[0]) {
         *path = wish;
-        return dlopen(wish, RTLD_NOW | RTLD_LOCAL);
+        return dlopen(wish, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     }
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        void *library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+        void *library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
         *path = names[i];
         if (library)
             return library;

@@ -99,7 +99,7 @@ void host_batch_compile(struct host_batch *batch)
     assert_true(run_program(arena, argv, &status, &log));
     if (status != 0)
         fail_msg("g++ refused %s:\n%.2000s", path, log);
-    batch->library = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+    batch->library = dlopen(library, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!batch->library)
         fail_msg("%s", dlerror());
     if (!getenv("GPUCC_KEEP"))
