@@ -13,12 +13,14 @@ kernel_0(const float *__restrict__ in_0, const float *__restrict__ in_1, const f
         const int i6 = index_mod(rest5, 6);
         const int rest7 = index_div(rest5, 6);
         float sum8 = 0.0f;
+        #pragma unroll
         for (int k9 = 0; k9 < 3; ++k9) {
+            #pragma unroll
             for (int k10 = 0; k10 < 3; ++k10) {
                 const int t1 = i4 + k9 + (-1);
                 const int t2 = i2 + k10;
                 const int t3 = t2 + (-1);
-                sum8 = sum8 + (0 <= rest7 && rest7 < 2 && 0 <= i6 && i6 < 6 && 0 <= t1 && t1 < 9 && 0 <= t3 && t3 < 7 ? in_0[t2 + t1 * 7 + i6 * 63 + rest7 * 378 + (-1)] : 0.0f) * in_1[k10 + k9 * 3 + i6 * 9];
+                sum8 = sum8 + (0 <= t1 && t1 < 9 && 0 <= t3 && t3 < 7 ? in_0[t2 + t1 * 7 + i6 * 63 + rest7 * 378 + (-1)] : 0.0f) * in_1[k10 + k9 * 3 + i6 * 9];
             }
         }
         out_3[i2 + i4 * 7 + i6 * 63 + rest7 * 378] = sum8 + in_2[i6];

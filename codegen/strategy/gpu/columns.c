@@ -13,7 +13,8 @@ static bool columns_fits(const struct strategy_context *context, struct text *wh
         return false;
     }
     const struct nest *nest = &body->nests.items[0];
-    if (gpu_size(context, gpu_extent_product(context, nest, nest->rank, nest->rank + nest->reduce_rank)) < WARP) {
+    if (gpu_size(context, gpu_extent_product(context, nest, nest->rank, nest->rank + nest->reduce_rank)) <
+        (double)WARP) {
         text_put(why, "a sum too short to share");
         return false;
     }
@@ -45,7 +46,8 @@ static double columns_cost(const struct strategy_context *context, const struct 
     double traffic = launch + gpu_traffic(context, false) * width / busy,
            roofline = gpu_roofline(context, 0.7 * busy, 0.15 * busy);
     double threads = points * config->value[CONFIG_PARTS] / (2048.0 * context->machine->multiprocessors);
-    return combine * (1 + threads) + 6e-9 * length / config->value[CONFIG_PARTS] + (traffic > roofline ? traffic : roofline);
+    return combine * (1 + threads) + 6e-9 * length / config->value[CONFIG_PARTS] +
+           (traffic > roofline ? traffic : roofline);
 }
 
 /* The block's threads' sums, parts[r][part][point], combined by those of part 0. */

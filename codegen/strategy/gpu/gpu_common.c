@@ -284,9 +284,9 @@ static double load_bytes(const struct strategy_context *context, expr e, uint32_
     const struct tensor_type *type = &body->buffers.items[node->value].type;
     double own = dtype_bits(type->dtype) / 8.0;
     if (!gpu_uses_axis(context, e, axis))
-        return bytes + own / WARP;
+        return bytes + own / (double)WARP;
     bool side_by_side = type->rank > 0 && gpu_uses_axis(context, node->arguments[type->rank - 1], axis);
-    return bytes + (side_by_side ? own : TRANSACTION);
+    return bytes + (side_by_side ? own : (double)TRANSACTION);
 }
 
 double gpu_traffic(const struct strategy_context *context, bool along_reduced)
@@ -310,6 +310,17 @@ double gpu_traffic(const struct strategy_context *context, bool along_reduced)
     return bytes / (cache_speed * context->machine->memory_bytes_per_second);
 }
 
+/* A variable that is known to lie in [0, extent): index tests vanish by it. */
+static expr declare_within(struct gpu_kernel *k, struct block *at, const char *label, expr value, dim extent)
+{
+    uint32_t before = k->kernel->variables.count;
+    expr declared = build_declare(at, label, value);
+    if (k->kernel->variables.count == before || k->kernel->variables.items[before].extent != DIM_NONE)
+        return declared;
+    k->kernel->variables.items[before].extent = extent;
+    return kernel_variable(k->kernel, before);
+}
+
 void gpu_split_position(struct gpu_kernel *k, struct block *at, const struct nest *nest, expr position,
                         const uint32_t *axes, uint32_t count, const char *label, expr *values)
 {
@@ -321,8 +332,10 @@ void gpu_split_position(struct gpu_kernel *k, struct block *at, const struct nes
             values[axes[i]] = rest;
             return;
         }
-        values[axes[i]] = build_declare(at, label, expr_binary(pool, EXPR_INDEX_MOD, rest, extent));
-        rest = build_declare(at, "rest", expr_binary(pool, EXPR_INDEX_DIV, rest, extent));
+        expr remainder = expr_binary(pool, EXPR_INDEX_MOD, rest, extent);
+        values[axes[i]] = declare_within(k, at, label, remainder, nest->extents[axes[i]]);
+        rest = expr_binary(pool, EXPR_INDEX_DIV, rest, extent);
+        rest = declare_within(k, at, "rest", rest, i == 1 ? nest->extents[axes[0]] : DIM_NONE);
     }
 }
 
@@ -333,6 +346,17 @@ struct lowering gpu_lowering(const struct gpu_kernel *k, const expr *axes, const
                              .memories = k->memories,
                              .axes = axes,
                              .reduced = reduced};
+}
+
+/* Windows of a few taps are written out. */
+static bool is_short(const struct gpu_kernel *k, const struct nest *nest, expr begin, expr step)
+{
+    enum { MOST_TAPS = 32 };
+    int64_t first, stride, taps;
+    dim product = gpu_extent_product(k->context, nest, nest->rank, nest->rank + nest->reduce_rank);
+    return expr_constant_int(k->kernel->pool, begin, &first) && first == 0 &&
+           expr_constant_int(k->kernel->pool, step, &stride) && stride == 1 &&
+           dim_is_constant(k->kernel->pool->dims, product, &taps) && taps <= MOST_TAPS;
 }
 
 void gpu_reduce_serial(struct gpu_kernel *k, struct block *at, uint32_t nest_number, expr *axes, expr begin,
@@ -347,12 +371,12 @@ void gpu_reduce_serial(struct gpu_kernel *k, struct block *at, uint32_t nest_num
         reduced[r] = kernel_variable(k->kernel, variables[r]);
     }
     struct block inner = *at;
+    enum loop_kind loop = is_short(k, nest, begin, step) ? LOOP_UNROLL : LOOP_SERIAL;
     for (uint32_t i = 0; i < nest->reduce_rank; i++) {
         uint32_t axis = nest->rank + i;
         struct block body;
         build_for(&inner, "k", i == 0 ? begin : expr_index(pool, 0),
-                  kernel_dim(k->kernel, nest->extents[axis]), i == 0 ? step : 0, LOOP_SERIAL, &body,
-                  &axes[axis]);
+                  kernel_dim(k->kernel, nest->extents[axis]), i == 0 ? step : 0, loop, &body, &axes[axis]);
         inner = body;
     }
     struct lowering lowering = gpu_lowering(k, axes, NULL);

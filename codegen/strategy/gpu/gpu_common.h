@@ -62,7 +62,8 @@ double gpu_roofline(const struct strategy_context *context, double memory_share,
 double gpu_traffic(const struct strategy_context *context, bool along_reduced);
 /* Does e use the axis? */
 bool gpu_uses_axis(const struct strategy_context *context, expr e, uint32_t axis);
-/* The values of axes[] at a flat position, the last one fastest; count 0: nothing. */
+/* The values of axes[] at a flat position below the product of their extents, the last one fastest; count 0:
+ * nothing. */
 void gpu_split_position(struct gpu_kernel *k, struct block *at, const struct nest *nest, expr position,
                         const uint32_t *axes, uint32_t count, const char *label, expr *values);
 

@@ -52,7 +52,7 @@ static bool rows_fits(const struct strategy_context *context, struct text *why)
     for (uint32_t n = 0; n < context->group->body.nests.count; n++)
         if (!shuffles(&rows, &context->group->body.nests.items[n]))
             return no(why, "a reduction of a type that warps do not shuffle");
-    return row_length(context) >= WARP / 2 || no(why, "rows shorter than half a warp");
+    return row_length(context) >= (double)WARP / 2 || no(why, "rows shorter than half a warp");
 }
 
 static uint32_t rows_candidates(const struct strategy_context *context, struct config *out, uint32_t limit)
@@ -63,7 +63,7 @@ static uint32_t rows_candidates(const struct strategy_context *context, struct c
     if (!limit || !find_row_group(context, &rows, &why))
         return 0;
     double length = row_length(context);
-    int threads = length <= SHORT_ROW ? WARP : length <= 8192 ? 256 : 1024;
+    int threads = length <= (double)SHORT_ROW ? WARP : length <= 8192 ? 256 : 1024;
     out[0] = (struct config){
         .value = {[CONFIG_THREADS] = threads, [CONFIG_ROWS] = threads == WARP ? ROWS_OF_WARPS : 1}};
     return 1;

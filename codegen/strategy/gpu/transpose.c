@@ -2,6 +2,8 @@
  * load goes through a tile of 32 x 32 elements in shared memory (and a column more, so that neither way of
  * reading it meets one bank), so that both sides move whole transactions. Everything else of the nest is
  * computed at the store. */
+#include <math.h>
+
 #include "codegen/strategy/gpu/gpu_common.h"
 
 enum { TILE = 32, STEP = 8 };
@@ -85,7 +87,8 @@ static double transpose_cost(const struct strategy_context *context, const struc
         return 1;
     double from = gpu_size(context, turn.nest->extents[turn.from]),
            to = gpu_size(context, turn.nest->extents[turn.to]);
-    double used = (from < TILE ? from / TILE : 1) * (to < TILE ? to / TILE : 1);
+    const double tile = TILE;
+    double used = fmin(from / tile, 1) * fmin(to / tile, 1);
     return gpu_roofline(context, 0.75 * (used > 0.01 ? used : 0.01), 0.2);
 }
 
