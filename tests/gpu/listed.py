@@ -65,7 +65,7 @@ def main():
     missing = {digest: what for digest, what in kernels.items() if digest not in verified}
     if options.update:
         lines = "".join(f"{digest} {what}\n" for digest, what in sorted(missing.items()))
-        (HERE / "pending.txt").write_text("# Kernels that have not run on a GPU yet. Written by listed.py --update.\n" + lines)
+        (HERE / "pending.txt").write_text(lines)
         print(f"{len(kernels)} kernels, {len(missing)} pending")
         return 0
     pending = read_list("pending.txt")
