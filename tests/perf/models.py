@@ -1,0 +1,101 @@
+"""CPU time of every model beside ONNX Runtime, and what the compiler needs. Prints a table; no part of the test suite.
+
+    models.py --gpucc PROGRAM --work DIR [--fetched DIR] [--threads N] [NAME ...]
+
+Times: medians of runs interleaved in turns, random data, the first set of dims of tests/models/models.json; ONNX Runtime
+with all optimisations and as many threads. The compiler: seconds and largest resident memory for --target=cpu; then
+resnet50.script for cpu,sm_90a with an empty kernel cache. Exit status 1 when a limit is passed: ratio 2, 25 s, 400 MB.
+"""
+import argparse
+import json
+import os
+import pathlib
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "models"))
+import models  # noqa: E402
+
+RATIO_LIMIT, SECONDS_LIMIT, MEMORY_LIMIT = 2.0, 25.0, 400e6
+TURNS, TURN_SECONDS = 3, 0.6
+
+
+def compile_model(gpucc, path, bundle, targets, cache):
+    """Seconds and peak resident bytes."""
+    environment = {**os.environ, "GPUCC_CACHE_DIR": cache}
+    start = time.monotonic()
+    process = subprocess.Popen([str(gpucc), str(path), "-o", str(bundle), f"--target={targets}"], env=environment)
+    _, status, usage = os.wait4(process.pid, 0)
+    if status:
+        raise RuntimeError(f"{path}: gpucc failed")
+    return time.monotonic() - start, usage.ru_maxrss * 1024
+
+
+def time_ort(run, inputs):
+    times = []
+    end = time.monotonic() + TURN_SECONDS
+    while not times or time.monotonic() < end:
+        start = time.perf_counter()
+        run.run(None, inputs)
+        times.append(1e3 * (time.perf_counter() - start))
+    return times
+
+
+def time_gpucc(options, bundle, folder, names, repeat):
+    command = [options.gpucc, "run", bundle, "--device=cpu", f"--threads={options.threads}", f"--repeat={repeat}"]
+    command += [f"--input={name}={folder / f'input_{i}.npy'}" for i, name in enumerate(names)]
+    return float(re.search(r"runs: ([\d.]+) ms", models.run_command(command)).group(1))
+
+
+def measure(name, facts, options, folder):
+    path = models.model_path(name, facts, options.work, options.fetched)
+    bundle = folder / "model.so"
+    seconds, memory = compile_model(options.gpucc, path, bundle, "cpu", str(folder / "cache"))
+    run = models.session(path, True, options.threads)
+    inputs = models.session_inputs(run, facts["dims"][0], 1)
+    for i, value in enumerate(inputs.values()):
+        np.save(folder / f"input_{i}.npy", value)
+    run.run(None, inputs)
+    theirs, ours = [], []
+    for _ in range(TURNS):
+        turn = time_ort(run, inputs)
+        theirs += turn
+        ours.append(time_gpucc(options, bundle, folder, inputs, max(9, len(turn))))
+    own, other = statistics.median(ours), statistics.median(theirs)
+    good = own <= RATIO_LIMIT * other and memory <= MEMORY_LIMIT
+    print(f"{'ok  ' if good else 'OVER'} {name:24s} {own:9.3f} ms  ONNX Runtime {other:9.3f} ms  ratio {own / other:5.2f}  "
+          f"compiled in {seconds:5.1f} s, {memory / 1e6:4.0f} MB", flush=True)
+    return good
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--gpucc", type=pathlib.Path, required=True)
+    parser.add_argument("--work", type=pathlib.Path, required=True)
+    parser.add_argument("--fetched", type=pathlib.Path, default=HERE.parent.parent / ".cache" / "models")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("names", nargs="*")
+    options = parser.parse_intermixed_args()
+    table = json.loads((HERE.parent / "models" / "models.json").read_text())
+    good = True
+    with tempfile.TemporaryDirectory() as folder:
+        for name in options.names or table:
+            good &= measure(name, table[name], options, pathlib.Path(folder))
+        name = "resnet50.script"
+        path = models.model_path(name, table[name], options.work, options.fetched)
+        cold = tempfile.mkdtemp(dir=folder)
+        seconds, memory = compile_model(options.gpucc, path, pathlib.Path(folder) / "both.so", "cpu,sm_90a", cold)
+        fits = seconds <= SECONDS_LIMIT and memory <= MEMORY_LIMIT
+        print(f"{'ok  ' if fits else 'OVER'} {name} for cpu,sm_90a, empty cache: {seconds:.1f} s, {memory / 1e6:.0f} MB")
+    return 0 if good and fits else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
