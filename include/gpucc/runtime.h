@@ -124,8 +124,9 @@ typedef struct gpucc_tensor_info {
     int32_t alias_input;    /* outputs: the input whose buffer it lives in, or -1 */
 } gpucc_tensor_info;
 
+/* A struct with its size set and all else zero: gpucc_tensor tensor = GPUCC_INIT(gpucc_tensor); */
 #ifdef __cplusplus
-#define GPUCC_INIT(type) { sizeof(type) }
+#define GPUCC_INIT(type) gpucc_sized<type>()
 #else
 #define GPUCC_INIT(type) { .size = sizeof(type) }
 #endif
@@ -188,6 +189,13 @@ typedef struct gpucc_statistics {
 GPUCC_API gpucc_status gpucc_context_statistics(const gpucc_context *context, gpucc_statistics *statistics);
 
 #ifdef __cplusplus
+}
+
+template <typename type> inline type gpucc_sized()
+{
+    type value = type();
+    value.size = sizeof(type);
+    return value;
 }
 #endif
 

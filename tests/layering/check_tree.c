@@ -3,6 +3,7 @@
  *     check_tree ROOT arrows       #include lines follow the folders' arrows and are written from the root
  *     check_tree ROOT lengths      files under 900 lines (*.def and data exempt), functions under 100
  *     check_tree ROOT strategies   codegen/strategy names no operator of ir/ops.def
+ *     check_tree ROOT sources      build files list their sources: no file(GLOB)
  *     check_tree ROOT words        no file names a path or a host of the machine it was written on
  *
  * Prints every violation; exit status 1 when there is one, 2 when the tree cannot be read. Relies on
@@ -225,6 +226,16 @@ static void look_at_strategies(struct check *check, const char *path, const char
         }
 }
 
+static void look_at_sources(struct check *check, const char *path, const char *text)
+{
+    char line[1024];
+    if (!ends_with(path, "CMakeLists.txt") && !ends_with(path, ".cmake"))
+        return;
+    for (unsigned number = 1; next_line(&text, line, sizeof line); number++)
+        if (strstr(line, "file(GLOB") || strstr(line, "aux_source_directory"))
+            violate(check, path, number, "sources must be listed: ", line);
+}
+
 static void look_at_words(struct check *check, const char *path, const char *text)
 {
     /* In halves, so that this file does not name them. */
@@ -306,13 +317,14 @@ int main(int count, char **arguments)
     } checks[] = {{"arrows", look_at_arrows},
                   {"lengths", look_at_lengths},
                   {"strategies", look_at_strategies},
+                  {"sources", look_at_sources},
                   {"words", look_at_words}};
     struct check check = {.root = count == 3 ? arguments[1] : NULL};
     for (size_t i = 0; check.root && i < sizeof checks / sizeof *checks; i++)
         if (strcmp(arguments[2], checks[i].name) == 0)
             check.look = checks[i].look;
     if (!check.look) {
-        fprintf(stderr, "usage: check_tree ROOT arrows|lengths|strategies|words\n");
+        fprintf(stderr, "usage: check_tree ROOT arrows|lengths|strategies|sources|words\n");
         return 2;
     }
     bool good = (check.look != look_at_strategies || read_operator_names(&check)) && walk(&check, "", 0);
