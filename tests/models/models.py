@@ -1,6 +1,7 @@
 """Real models through gpucc and ONNX Runtime: weights, inputs, references, comparison.
 
-    models.py check --gpucc PROGRAM --work DIR [--fetched DIR] [--device cpu|cuda:0] [--targets LIST] [NAME ...]
+    models.py check --gpucc PROGRAM --work DIR [--fetched DIR] [--device cpu|cuda:0] [--targets LIST]
+              [--record FILE] [NAME ...]
     models.py prepare --work DIR [--fetched DIR] [NAME ...]     inputs and references only
     models.py list
 
@@ -9,7 +10,8 @@ drawn, always the same. Other models are fetched by scripts/fetch_models. One bu
 set of dims in models.json and is compared with ONNX Runtime.
 
 Tolerance, of max |difference| / max |reference|: the larger of 1e-5 and four times ONNX Runtime's own noise (its results
-with optimisations off and on), at most 2e-4. Integers must be equal.
+with optimisations off and on), at most 2e-4. Integers must be equal. --record: a file of figures for scripts/acceptance,
+NAME.error_of_allowed for each model, those of other models kept.
 """
 import argparse
 import json
@@ -148,6 +150,13 @@ def run_command(command):
     return result.stdout
 
 
+def write_record(path, figures):
+    """Adds to what the file has."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    kept = json.loads(path.read_text()) if path.is_file() else {}
+    path.write_text(json.dumps({**kept, **figures}, indent=1) + "\n")
+
+
 def check_model(name, facts, options):
     path = model_path(name, facts, options.work, options.fetched)
     bundle = options.work / "bundles" / f"{name}.so"
@@ -170,6 +179,8 @@ def check_model(name, facts, options):
             worst = max(worst, error / tolerance(noise))
             if not error <= tolerance(noise):
                 raise RuntimeError(f"output {i} at {dims}: error {error:.2e}, allowed {tolerance(noise):.2e}")
+    if options.record:
+        write_record(options.record, {f"{name}.error_of_allowed": worst})
     return f"compiled in {seconds:.1f} s, {len(sets)} set(s) of dims, worst error {worst:.2f} of what is allowed"
 
 
@@ -181,6 +192,7 @@ def main():
     parser.add_argument("--fetched", type=pathlib.Path, default=HERE.parent.parent / ".cache" / "models")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--targets", default="cpu")
+    parser.add_argument("--record", type=pathlib.Path)
     parser.add_argument("names", nargs="*")
     options = parser.parse_intermixed_args()
     options.work = options.work.resolve()
