@@ -52,17 +52,19 @@ static const char *find_program(const char *name, struct arena *arena)
     return NULL;
 }
 
-const char *bundle_find_linker(const char *wish, struct arena *arena)
+const char *bundle_find_linker(const char *wish, struct arena *arena, struct diagnostics *diagnostics)
 {
     static const char *const names[] = {"ld.lld-19", "ld.lld", "ld", "cc"};
-    if (wish)
-        return find_program(wish, arena);
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const char *found = find_program(names[i], arena);
-        if (found)
-            return found;
-    }
-    return NULL;
+    const char *found = wish ? find_program(wish, arena) : NULL;
+    for (size_t i = 0; i < sizeof names / sizeof *names && !wish && !found; i++)
+        found = find_program(names[i], arena);
+    if (!found && diagnostics && wish)
+        diag_error(diagnostics, DIAG_no_linker, NULL, "the linker %s cannot be run",
+                   diag_quote(diagnostics, wish));
+    else if (!found && diagnostics)
+        diag_error(diagnostics, DIAG_no_linker, NULL,
+                   "no linker was found on PATH (ld.lld-19, ld.lld, ld or cc)");
+    return found;
 }
 
 static const char *base_name(const char *path)
@@ -80,17 +82,9 @@ static bool is_compiler(const char *linker)
 
 bool bundle_find_tools(struct bundle_writer *writer)
 {
-    const char *wish = writer->inputs->linker;
-    writer->linker = bundle_find_linker(wish, writer->arena);
-    if (!writer->linker) {
-        if (wish)
-            diag_error(writer->diagnostics, DIAG_no_linker, NULL, "the linker %s cannot be run",
-                       diag_quote(writer->diagnostics, wish));
-        else
-            diag_error(writer->diagnostics, DIAG_no_linker, NULL,
-                       "no linker was found on PATH (ld.lld-19, ld.lld, ld or cc)");
+    writer->linker = bundle_find_linker(writer->inputs->linker, writer->arena, writer->diagnostics);
+    if (!writer->linker)
         return false;
-    }
     char *arguments[] = {arena_string(writer->arena, writer->linker),
                          arena_string(writer->arena, "--version"), NULL};
     char *log;

@@ -52,7 +52,7 @@ struct bundle_inputs {
  * E0404 (too large), E0901 (memory). Uses the allocator of the graph's arena and gives all of it back. */
 bool bundle_write(const struct bundle_inputs *inputs, const char *path, struct diagnostics *diagnostics);
 
-/* The linker that bundle_write would use, as a path or name; NULL when there is none. */
-const char *bundle_find_linker(const char *wish, struct arena *arena);
+/* The linker that bundle_write would use, as a path; NULL when there is none: E0503, unless `diagnostics` is NULL. */
+const char *bundle_find_linker(const char *wish, struct arena *arena, struct diagnostics *diagnostics);
 
 #endif

@@ -1,5 +1,6 @@
-/* Compiles a plan's CUDA kernels: several small kernels a unit (a unit costs NVRTC a fixed time), units in parallel, each
- * through the kernel cache. A unit's text and so its place in the cache hang on its kernels alone. */
+/* Compiles a plan's CUDA kernels: several small kernels a unit (a unit costs NVRTC a fixed time), units in
+ * parallel, each through the kernel cache. A unit's text and so its place in the cache hang on its kernels
+ * alone. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,8 +11,8 @@
 #include "ir/support/threads.h"
 
 enum {
-    UNIT_KERNELS = 8,            /* at most */
-    UNIT_BYTES = 24 * 1024,      /* of source: then the next unit begins */
+    UNIT_KERNELS = 8,       /* at most */
+    UNIT_BYTES = 24 * 1024, /* of source: then the next unit begins */
 };
 
 struct unit {
@@ -33,11 +34,14 @@ struct compile_work {
     struct unit *units;
 };
 
-/* The same arithmetic from both compilers: every fma is written, divisions and roots are exact, subnormals stay. */
-static const char *const exact_options[] = {"--fmad=false", "--prec-div=true", "--prec-sqrt=true", "--ftz=false"};
+/* The same arithmetic from both compilers: every fma is written, divisions and roots are exact, subnormals
+ * stay. */
+static const char *const exact_options[] = {"--fmad=false", "--prec-div=true", "--prec-sqrt=true",
+                                            "--ftz=false"};
 enum { EXACT_OPTIONS = sizeof exact_options / sizeof exact_options[0] };
 
-static uint32_t split_units(const struct plan *plan, const char *prelude, struct arena *arena, struct unit **out)
+static uint32_t split_units(const struct plan *plan, const char *prelude, struct arena *arena,
+                            struct unit **out)
 {
     VEC(struct unit) units = {0};
     for (uint32_t i = 0; i < plan->kernels.count;) {
@@ -72,9 +76,11 @@ static void compile_unit(void *user, uint32_t index)
         const char *options[EXACT_OPTIONS + 1];
         memcpy(options, exact_options, sizeof exact_options);
         options[EXACT_OPTIONS] = work->architecture;
-        unit->good = nvrtc_compile(work->nvrtc, unit->source, options, EXACT_OPTIONS + 1, work->ptx, &unit->result);
+        unit->good =
+            nvrtc_compile(work->nvrtc, unit->source, options, EXACT_OPTIONS + 1, work->ptx, &unit->result);
     } else {
-        unit->good = nvcc_compile(unit->source, exact_options, EXACT_OPTIONS, work->architecture, work->ptx, &unit->result);
+        unit->good = nvcc_compile(unit->source, exact_options, EXACT_OPTIONS, work->architecture, work->ptx,
+                                  &unit->result);
     }
     if (unit->good)
         cuda_cache_write(&work->cache, key, unit->result.image, unit->result.bytes);
@@ -87,12 +93,13 @@ static void report_unit(const struct compile_work *work, const struct unit *unit
     const struct plan_kernel *kernel = &work->plan->kernels.items[unit->first];
     const char *saved = cuda_save_failure(unit->source, unit->result.log, arena);
     diag_error(diagnostics, DIAG_tool_failed, kernel->kernel->location,
-               "%s refused the code of kernel %s (and %u others of its unit); source and log are in %s", work->compiler,
-               kernel->kernel->name, unit->count - 1, saved ? diag_quote(diagnostics, saved) : "(not saved)");
+               "%s refused the code of kernel %s (and %u others of its unit); source and log are in %s",
+               work->compiler, kernel->kernel->name, unit->count - 1,
+               saved ? diag_quote(diagnostics, saved) : "(not saved)");
 }
 
-static bool collect_images(struct compile_work *work, uint32_t count, struct arena *arena, struct diagnostics *diagnostics,
-                           struct cuda_image **images)
+static bool collect_images(struct compile_work *work, uint32_t count, struct arena *arena,
+                           struct diagnostics *diagnostics, struct cuda_image **images)
 {
     bool good = true;
     *images = arena_new_array(arena, struct cuda_image, count);
@@ -127,11 +134,12 @@ bool cuda_compile(const struct plan *plan, const struct cuda_options *options, b
         nvrtc_version(nvrtc, &major, &minor);
         work.compiler = arena_printf(arena, "NVRTC %d.%d", major, minor);
     } else {
-        work.compiler = nvcc_version(arena, diagnostics);
+        work.compiler = nvcc_version(&major, &minor, arena, diagnostics);
         if (!work.compiler)
             return false;
     }
-    work.architecture = arena_printf(arena, "--gpu-architecture=%s%s", ptx ? "compute_" : "", machine->name + (ptx ? 3 : 0));
+    work.architecture =
+        arena_printf(arena, "--gpu-architecture=%s%s", ptx ? "compute_" : "", machine->name + (ptx ? 3 : 0));
     work.cache = cuda_cache_open(options->cache_folder, arena);
     struct text prelude;
     text_init(&prelude, arena);
@@ -147,11 +155,16 @@ bool cuda_compile(const struct plan *plan, const struct cuda_options *options, b
     return good;
 }
 
-void cuda_compiler_version(int *major, int *minor, struct arena *arena)
+const char *cuda_compiler_name(enum cuda_compiler compiler, int *major, int *minor, struct arena *arena,
+                               struct diagnostics *diagnostics)
 {
     *major = *minor = 0;
-    struct nvrtc *nvrtc = nvrtc_open(arena, NULL);
-    if (nvrtc)
-        nvrtc_version(nvrtc, major, minor);
+    if (compiler == COMPILER_NVCC)
+        return nvcc_version(major, minor, arena, diagnostics);
+    struct nvrtc *nvrtc = nvrtc_open(arena, diagnostics);
+    if (!nvrtc)
+        return NULL;
+    nvrtc_version(nvrtc, major, minor);
     nvrtc_close(nvrtc);
+    return arena_printf(arena, "NVRTC %d.%d", *major, *minor);
 }

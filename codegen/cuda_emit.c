@@ -4,21 +4,32 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "codegen/printers.h"
 #include "ir/support/file.h"
 
-static bool write_text(const char *folder, const char *name, bool executable, const struct text *text,
-                       struct arena *arena, struct diagnostics *diagnostics)
+struct emission {
+    const struct plan *plan;
+    const char *folder;
+    struct arena *arena;
+    struct diagnostics *diagnostics;
+    VEC(const char *) folders; /* that were made for it, outer ones first */
+    VEC(const char *) files;
+};
+
+static bool write_text(struct emission *e, const char *name, bool executable, const struct text *text)
 {
-    const char *path = arena_printf(arena, "%s/%s", folder, name);
+    const char *path = arena_printf(e->arena, "%s/%s", e->folder, name);
     struct output_file file;
-    if (output_open(&file, arena, path, executable) && output_write(&file, text->data, text->length) &&
+    vec_push(e->arena, &e->files, path);
+    if (output_open(&file, e->arena, path, executable) && output_write(&file, text->data, text->length) &&
         output_commit(&file))
         return true;
     int error = errno;
     output_abandon(&file);
-    diag_error(diagnostics, DIAG_output_unwritable, NULL, "%s: %s", diag_quote(diagnostics, path),
+    e->files.count--;
+    diag_error(e->diagnostics, DIAG_output_unwritable, NULL, "%s: %s", diag_quote(e->diagnostics, path),
                strerror(error));
     return false;
 }
@@ -64,39 +75,66 @@ static void put_hashes(const struct plan *plan, struct text *out)
         text_printf(out, "%s %s\n", plan->kernels.items[i].hash, plan->kernels.items[i].kernel->name);
 }
 
+static bool make_folder(struct emission *e, const char *path)
+{
+    if (mkdir(path, 0777) != 0)
+        return errno == EEXIST;
+    vec_push(e->arena, &e->folders, arena_string(e->arena, path));
+    return true;
+}
+
+/* The folder and those above it that are missing. */
+static bool make_folders(struct emission *e)
+{
+    char *path = arena_string(e->arena, e->folder);
+    bool good = true;
+    for (char *at = path; *at && good; at++)
+        if (*at == '/' && at > path) {
+            *at = '\0';
+            good = make_folder(e, path);
+            *at = '/';
+        }
+    if (good && make_folder(e, path))
+        return true;
+    diag_error(e->diagnostics, DIAG_output_unwritable, NULL, "%s: %s", diag_quote(e->diagnostics, e->folder),
+               strerror(errno));
+    return false;
+}
+
+static bool write_files(struct emission *e)
+{
+    const struct plan *plan = e->plan;
+    struct text text;
+    for (uint32_t i = 0; i < plan->kernels.count; i++) {
+        text_init(&text, e->arena);
+        print_cuda_prelude(&text);
+        text_put(&text, plan->kernels.items[i].source);
+        const char *name = arena_printf(e->arena, "%s.cu", plan->kernels.items[i].kernel->name);
+        if (!write_text(e, name, false, &text))
+            return false;
+    }
+    text_init(&text, e->arena);
+    put_build_script(plan, &text);
+    if (!write_text(e, "build.sh", true, &text))
+        return false;
+    text_init(&text, e->arena);
+    put_hashes(plan, &text);
+    if (!write_text(e, "kernels.hash", false, &text))
+        return false;
+    text_init(&text, e->arena);
+    put_map(plan, &text);
+    return write_text(e, "kernels.map", false, &text);
+}
+
 bool cuda_emit(const struct plan *plan, const char *folder, struct arena *arena,
                struct diagnostics *diagnostics)
 {
-    char *path = arena_string(arena, folder);
-    for (char *at = path + 1; *at; at++)
-        if (*at == '/') {
-            *at = '\0';
-            mkdir(path, 0777);
-            *at = '/';
-        }
-    if (mkdir(path, 0777) != 0 && errno != EEXIST) {
-        diag_error(diagnostics, DIAG_output_unwritable, NULL, "%s: %s", diag_quote(diagnostics, folder),
-                   strerror(errno));
-        return false;
-    }
-    struct text text;
-    for (uint32_t i = 0; i < plan->kernels.count; i++) {
-        text_init(&text, arena);
-        print_cuda_prelude(&text);
-        text_put(&text, plan->kernels.items[i].source);
-        const char *name = arena_printf(arena, "%s.cu", plan->kernels.items[i].kernel->name);
-        if (!write_text(folder, name, false, &text, arena, diagnostics))
-            return false;
-    }
-    text_init(&text, arena);
-    put_build_script(plan, &text);
-    if (!write_text(folder, "build.sh", true, &text, arena, diagnostics))
-        return false;
-    text_init(&text, arena);
-    put_hashes(plan, &text);
-    if (!write_text(folder, "kernels.hash", false, &text, arena, diagnostics))
-        return false;
-    text_init(&text, arena);
-    put_map(plan, &text);
-    return write_text(folder, "kernels.map", false, &text, arena, diagnostics);
+    struct emission e = {.plan = plan, .folder = folder, .arena = arena, .diagnostics = diagnostics};
+    if (make_folders(&e) && write_files(&e))
+        return true;
+    while (e.files.count)
+        unlink(e.files.items[--e.files.count]);
+    while (e.folders.count)
+        rmdir(e.folders.items[--e.folders.count]);
+    return false;
 }

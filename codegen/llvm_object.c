@@ -7,6 +7,7 @@
 #include <llvm-c/Target.h>
 #include <llvm-c/TargetMachine.h>
 #include <llvm-c/Transforms/PassBuilder.h>
+#include <llvm/Config/llvm-config.h>
 
 #include "codegen/print_llvm.h"
 #include "codegen/printers.h"
@@ -27,6 +28,11 @@ struct unit {
     bool out_of_memory, tool_failed;
     char message[MESSAGE_BYTES];
 };
+
+const char *llvm_version(void)
+{
+    return LLVM_VERSION_STRING;
+}
 
 static pthread_once_t targets_once = PTHREAD_ONCE_INIT;
 

@@ -1,5 +1,5 @@
-/* Runs nvcc without a shell on a file in a fresh folder of mode 0700, which is removed afterwards. Each call has an arena
- * and a recovery point of its own: calls come from several threads. */
+/* Runs nvcc without a shell on a file in a fresh folder of mode 0700, which is removed afterwards. Each call
+ * has an arena and a recovery point of its own: calls come from several threads. */
 #include "codegen/nvcc.h"
 
 #include <stdlib.h>
@@ -7,11 +7,11 @@
 
 #include "ir/support/file.h"
 
-enum { LARGEST_IMAGE = 1 << 30 };
+enum { LARGEST_IMAGE = 1 << 30, OLDEST_MAJOR = 12 };
 
 static const char program[] = "nvcc";
 
-const char *nvcc_version(struct arena *arena, struct diagnostics *diagnostics)
+const char *nvcc_version(int *major, int *minor, struct arena *arena, struct diagnostics *diagnostics)
 {
     char name[sizeof program], flag[] = "--version";
     memcpy(name, program, sizeof program);
@@ -22,7 +22,16 @@ const char *nvcc_version(struct arena *arena, struct diagnostics *diagnostics)
     if (run_program(arena, argv, &status, &log) && status == 0 && log)
         at = strstr(log, ", V");
     if (!at) {
-        diag_error(diagnostics, DIAG_no_compiler, NULL, "nvcc was not found in PATH, or does not tell its version");
+        diag_error(diagnostics, DIAG_no_compiler, NULL,
+                   "nvcc was not found in PATH, or does not tell its version");
+        return NULL;
+    }
+    char *end;
+    *major = (int)strtol(at + 3, &end, 10);
+    *minor = *end == '.' ? (int)strtol(end + 1, NULL, 10) : 0;
+    if (*major < OLDEST_MAJOR) {
+        diag_error(diagnostics, DIAG_no_compiler, NULL, "nvcc is of CUDA %d.%d; %d.0 or newer is needed",
+                   *major, *minor, OLDEST_MAJOR);
         return NULL;
     }
     size_t length = strspn(at + 3, "0123456789.");
@@ -36,10 +45,12 @@ static void *duplicate(const void *data, size_t bytes)
     return copy ? memcpy(copy, data, bytes) : NULL;
 }
 
-static bool compile_in(struct arena *arena, const char *folder, const char *source, const char *const *options,
-                       uint32_t option_count, const char *architecture, bool ptx, struct nvrtc_result *out)
+static bool compile_in(struct arena *arena, const char *folder, const char *source,
+                       const char *const *options, uint32_t option_count, const char *architecture, bool ptx,
+                       struct nvrtc_result *out)
 {
-    char *input = arena_printf(arena, "%s/kernels.cu", folder), *output = arena_printf(arena, "%s/kernels.out", folder);
+    char *input = arena_printf(arena, "%s/kernels.cu", folder),
+         *output = arena_printf(arena, "%s/kernels.out", folder);
     VEC(char *) argv = {0};
     vec_push(arena, &argv, arena_string(arena, program));
     vec_push(arena, &argv, arena_string(arena, ptx ? "--ptx" : "--cubin"));
@@ -53,7 +64,8 @@ static bool compile_in(struct arena *arena, const char *folder, const char *sour
     int status = 0;
     char *log = NULL, *image = NULL;
     size_t bytes = 0;
-    if (!file_write_all(arena, input, source, strlen(source)) || !run_program(arena, argv.items, &status, &log))
+    if (!file_write_all(arena, input, source, strlen(source)) ||
+        !run_program(arena, argv.items, &status, &log))
         return false;
     if (log)
         out->log = duplicate(log, strlen(log) + 1);
@@ -65,8 +77,8 @@ static bool compile_in(struct arena *arena, const char *folder, const char *sour
 }
 
 static bool compile_in_arena(struct arena *arena, struct recovery *recovery, const char *source,
-                             const char *const *options, uint32_t option_count, const char *architecture, bool ptx,
-                             struct nvrtc_result *out)
+                             const char *const *options, uint32_t option_count, const char *architecture,
+                             bool ptx, struct nvrtc_result *out)
 {
     char *volatile folder = NULL;
     volatile bool good = false;
@@ -82,8 +94,8 @@ static bool compile_in_arena(struct arena *arena, struct recovery *recovery, con
     return good;
 }
 
-bool nvcc_compile(const char *source, const char *const *options, uint32_t option_count, const char *architecture, bool ptx,
-                  struct nvrtc_result *out)
+bool nvcc_compile(const char *source, const char *const *options, uint32_t option_count,
+                  const char *architecture, bool ptx, struct nvrtc_result *out)
 {
     struct arena arena;
     struct recovery recovery;

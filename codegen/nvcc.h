@@ -5,7 +5,7 @@
 #include "codegen/nvrtc.h"
 
 /* "nvcc 13.0.88"; NULL: E0502 is recorded. */
-const char *nvcc_version(struct arena *arena, struct diagnostics *diagnostics);
+const char *nvcc_version(int *major, int *minor, struct arena *arena, struct diagnostics *diagnostics);
 /* Compiles one unit in a folder of its own; thread safe. As nvrtc_compile. */
 bool nvcc_compile(const char *source, const char *const *options, uint32_t option_count, const char *architecture, bool ptx,
                   struct nvrtc_result *out);

@@ -1,5 +1,6 @@
-/* The one door to NVRTC: found with dlopen, called through our own prototypes, so that neither building nor running gpucc
- * needs CUDA unless a GPU target is asked for. NVRTC may be used from several threads at once. */
+/* The one door to NVRTC: found with dlopen, called through our own prototypes, so that neither building nor
+ * running gpucc needs CUDA unless a GPU target is asked for. NVRTC may be used from several threads at once.
+ */
 #include "codegen/nvrtc.h"
 
 #include <dlfcn.h>
@@ -17,8 +18,8 @@ struct nvrtc {
     int major, minor;
     int (*version)(int *major, int *minor);
     const char *(*error_string)(int result);
-    int (*create)(program *out, const char *source, const char *name, int headers, const char *const *header_text,
-                  const char *const *header_names);
+    int (*create)(program *out, const char *source, const char *name, int headers,
+                  const char *const *header_text, const char *const *header_names);
     int (*destroy)(program *p);
     int (*compile)(program p, int count, const char *const *options);
     int (*log_size)(program p, size_t *bytes);
@@ -43,12 +44,13 @@ static bool find_functions(struct nvrtc *nvrtc)
     return FIND(version, "nvrtcVersion") && FIND(error_string, "nvrtcGetErrorString") &&
            FIND(create, "nvrtcCreateProgram") && FIND(destroy, "nvrtcDestroyProgram") &&
            FIND(compile, "nvrtcCompileProgram") && FIND(log_size, "nvrtcGetProgramLogSize") &&
-           FIND(log, "nvrtcGetProgramLog") && FIND(cubin_size, "nvrtcGetCUBINSize") && FIND(cubin, "nvrtcGetCUBIN") &&
-           FIND(ptx_size, "nvrtcGetPTXSize") && FIND(ptx, "nvrtcGetPTX");
+           FIND(log, "nvrtcGetProgramLog") && FIND(cubin_size, "nvrtcGetCUBINSize") &&
+           FIND(cubin, "nvrtcGetCUBIN") && FIND(ptx_size, "nvrtcGetPTXSize") && FIND(ptx, "nvrtcGetPTX");
 #undef FIND
 }
 
-/* Stays loaded: its static objects are not freed by unloading. $GPUCC_NVRTC alone when it is set; else the dynamic loader's rules, then the toolkit's usual place. */
+/* Stays loaded: its static objects are not freed by unloading. $GPUCC_NVRTC alone when it is set; else the
+ * dynamic loader's rules, then the toolkit's usual place. */
 static void *open_library(const char **path)
 {
     static const char *const names[] = {
@@ -77,14 +79,29 @@ struct nvrtc *nvrtc_open(struct arena *arena, struct diagnostics *diagnostics)
     struct nvrtc *nvrtc = arena_new(arena, struct nvrtc);
     nvrtc->library = open_library(&nvrtc->path);
     if (!nvrtc->library) {
-        if (diagnostics)
+        const char *wish = getenv("GPUCC_NVRTC");
+        if (diagnostics && wish && wish[0])
             diag_error(diagnostics, DIAG_no_compiler, NULL,
-                       "NVRTC was not found (libnvrtc.so of CUDA %d or newer; set GPUCC_NVRTC to its path): CUDA targets "
+                       "NVRTC cannot be loaded from %s, where GPUCC_NVRTC points: CUDA targets need it, "
+                       "--target=cpu does "
+                       "not",
+                       diag_quote(diagnostics, wish));
+        else if (diagnostics)
+            diag_error(diagnostics, DIAG_no_compiler, NULL,
+                       "NVRTC was not found (libnvrtc.so of CUDA %d or newer; set GPUCC_NVRTC to its path): "
+                       "CUDA targets "
                        "need it, --target=cpu does not",
                        OLDEST_MAJOR);
         return NULL;
     }
-    if (!find_functions(nvrtc) || nvrtc->version(&nvrtc->major, &nvrtc->minor) != 0 || nvrtc->major < OLDEST_MAJOR) {
+    if (!find_functions(nvrtc) || nvrtc->version(&nvrtc->major, &nvrtc->minor) != 0) {
+        if (diagnostics)
+            diag_error(diagnostics, DIAG_no_compiler, NULL, "%s is no NVRTC",
+                       diag_quote(diagnostics, nvrtc->path));
+        nvrtc_close(nvrtc);
+        return NULL;
+    }
+    if (nvrtc->major < OLDEST_MAJOR) {
         if (diagnostics)
             diag_error(diagnostics, DIAG_no_compiler, NULL, "%s is NVRTC %d.%d; %d.0 or newer is needed",
                        diag_quote(diagnostics, nvrtc->path), nvrtc->major, nvrtc->minor, OLDEST_MAJOR);
@@ -127,8 +144,8 @@ static bool take_image(const struct nvrtc *nvrtc, program p, bool ptx, struct nv
     return out->image && (ptx ? nvrtc->ptx(p, (char *)out->image) : nvrtc->cubin(p, (char *)out->image)) == 0;
 }
 
-bool nvrtc_compile(const struct nvrtc *nvrtc, const char *source, const char *const *options, int option_count, bool ptx,
-                   struct nvrtc_result *out)
+bool nvrtc_compile(const struct nvrtc *nvrtc, const char *source, const char *const *options,
+                   int option_count, bool ptx, struct nvrtc_result *out)
 {
     program p = NULL;
     *out = (struct nvrtc_result){0};

@@ -9,9 +9,9 @@
  * (node numbers, op types, shapes, bytes, operations, roofline time) or bare (what is hashed). */
 void print_cuda(const struct kernel *kernel, const char *name, const struct machine *machine, bool comments,
                 struct text *out);
-/* What every emitted file begins with: typedefs (f32x4, ...) that kernels use. */
 /* Dynamic shared memory of the printed kernel: 0 when its arrays are static. */
 uint64_t cuda_dynamic_shared_bytes(const struct kernel *kernel);
+/* What every emitted file begins with: typedefs (f32x4, ...) that kernels use. */
 void print_cuda_prelude(struct text *out);
 
 /* A relocatable x86-64 (later AArch64) object that holds CPU kernels under the given symbol names, one copy an ISA level:
@@ -29,6 +29,8 @@ struct object_file {
     const unsigned char *bytes; /* in the arena */
     size_t length;
 };
+/* "19.1.7" */
+const char *llvm_version(void);
 /* Several objects, compiled on `threads` threads; equal input gives equal bytes whatever the number of threads. */
 bool llvm_objects(const struct object_kernel *kernels, uint32_t count, uint32_t threads, struct arena *arena,
                   struct diagnostics *diagnostics, struct object_file **objects, uint32_t *object_count);
@@ -48,9 +50,11 @@ struct cuda_image {
  * `ptx`: PTX of the machine's architecture instead of a cubin. */
 bool cuda_compile(const struct plan *plan, const struct cuda_options *options, bool ptx, struct arena *arena,
                   struct diagnostics *diagnostics, struct cuda_image **images, uint32_t *image_count);
-/* Writes each kernel's source, build.sh and kernels.map (which holds the model's names, escaped) into the folder. */
-/* Version of what compiles CUDA C here; 0.0 when there is none (not an error). */
-void cuda_compiler_version(int *major, int *minor, struct arena *arena);
+/* What compiles CUDA C here, "NVRTC 13.0" or "nvcc 13.0.88", and its version. NULL: reported. */
+const char *cuda_compiler_name(enum cuda_compiler compiler, int *major, int *minor, struct arena *arena,
+                               struct diagnostics *diagnostics);
+/* Writes each kernel's source, build.sh and kernels.map (which holds the model's names, escaped) into the folder. On
+ * failure no file of it stays. */
 bool cuda_emit(const struct plan *plan, const char *folder, struct arena *arena, struct diagnostics *diagnostics);
 
 #endif

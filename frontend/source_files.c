@@ -157,3 +157,15 @@ const char *source_files_open_data(struct source_files *files, const char *locat
     *bytes = file->bytes;
     return NULL;
 }
+
+bool source_files_hold(const struct source_files *files, const char *path)
+{
+    struct stat wanted, held;
+    if (stat(path, &wanted) != 0)
+        return false;
+    for (uint32_t i = 0; i < files->files.count; i++)
+        if (files->files.items[i].fd >= 0 && fstat(files->files.items[i].fd, &held) == 0 &&
+            held.st_dev == wanted.st_dev && held.st_ino == wanted.st_ino)
+            return true;
+    return false;
+}

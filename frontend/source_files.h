@@ -34,4 +34,7 @@ bool source_files_open_model(struct source_files *files, const char *path, int *
 const char *source_files_open_data(struct source_files *files, const char *location, int *fd,
                                    uint64_t *bytes);
 
+/* Is the file under this path one of them? What is read must not be written over. */
+bool source_files_hold(const struct source_files *files, const char *path);
+
 #endif

@@ -399,7 +399,6 @@ static void refresh_graph(struct infer *infer)
 
 bool infer_graph(struct graph *graph, struct diagnostics *diagnostics)
 {
-    enum { ENOUGH = 100 }; /* as many problems as are reported */
     struct infer infer = {.graph = graph, .diagnostics = diagnostics, .appends = true};
     struct region *body = &graph->regions.items[GRAPH_BODY];
     VEC(node_id) order = {0};
@@ -408,7 +407,7 @@ bool infer_graph(struct graph *graph, struct diagnostics *diagnostics)
     for (uint32_t i = 0; i < count; i++) {
         const node_id node = body->nodes.items[i];
         const uint32_t before = body->nodes.count;
-        if (!graph_node(graph, node)->removed && infer.failures < ENOUGH)
+        if (!graph_node(graph, node)->removed && infer.failures < diagnostics->most)
             (void)infer_node(&infer, node);
         for (uint32_t k = before; k < body->nodes.count; k++)
             vec_push(graph->arena, &order, body->nodes.items[k]);

@@ -24,6 +24,9 @@ struct compilation {
     struct plan *plans;            /* [machines] */
     struct bundle_target *targets; /* [machines] */
     VEC(struct object_kernel) cpu_kernels;
+    struct cuda_options cuda;
+    const char *cuda_compiler; /* name and version; NULL without a CUDA target */
+    int cuda_major, cuda_minor;
     struct object_file *objects;
     uint32_t object_count;
     double started;
@@ -97,8 +100,9 @@ static bool build_plan(struct compilation *c, uint32_t index)
     if (!plan_build(c->graph, &grouping, machine, &options, c->arena, c->diagnostics, &c->plans[index]))
         return false;
     if (c->verbose)
-        fprintf(stderr, "%8.3f s  %s: %u groups, %u launches, %u kernels\n", seconds_now() - c->started, machine->name,
-                grouping.groups.count, c->plans[index].launches.count, c->plans[index].kernels.count);
+        fprintf(stderr, "%8.3f s  %s: %u groups, %u launches, %u kernels\n", seconds_now() - c->started,
+                machine->name, grouping.groups.count, c->plans[index].launches.count,
+                c->plans[index].kernels.count);
     return true;
 }
 
@@ -108,7 +112,8 @@ static void list_cpu_kernels(struct compilation *c, uint32_t index)
     const struct plan *plan = &c->plans[index];
     const char **symbols = arena_new_array(c->arena, const char *, plan->kernels.count);
     for (uint32_t i = 0; i < plan->kernels.count; i++) {
-        char *symbol = arena_printf(c->arena, "%s_%s", plan->kernels.items[i].kernel->name, plan->machine->name);
+        char *symbol =
+            arena_printf(c->arena, "%s_%s", plan->kernels.items[i].kernel->name, plan->machine->name);
         for (char *at = symbol; *at; at++)
             if (*at == '-')
                 *at = '_';
@@ -133,10 +138,10 @@ static const struct machine *ptx_machine(const struct compilation *c)
     return lowest;
 }
 
-static bool cuda_settings(const struct compilation *c, struct cuda_options *out)
+static bool cuda_settings(struct compilation *c)
 {
     const char *compiler = option_value(c->options, OPTION_COMPILER, "nvrtc");
-    *out = (struct cuda_options){
+    c->cuda = (struct cuda_options){
         .compiler = strcmp(compiler, "nvcc") == 0 ? COMPILER_NVCC : COMPILER_NVRTC,
         .cache_folder = option_value(c->options, OPTION_CACHE, NULL),
         .threads = (uint32_t)c->threads,
@@ -148,8 +153,30 @@ static bool cuda_settings(const struct compilation *c, struct cuda_options *out)
     return false;
 }
 
-static bool compile_cuda(struct compilation *c, uint32_t index, const struct cuda_options *options)
+static bool has_cuda_target(const struct compilation *c)
 {
+    for (uint32_t i = 0; i < c->machines.count; i++)
+        if (c->machines.items[i]->kind == TARGET_CUDA)
+            return true;
+    return false;
+}
+
+/* What the machine lacks is said before the work and not behind it. */
+static bool check_tools(struct compilation *c)
+{
+    bool good = true;
+    if (has_cuda_target(c)) {
+        c->cuda_compiler =
+            cuda_compiler_name(c->cuda.compiler, &c->cuda_major, &c->cuda_minor, c->arena, c->diagnostics);
+        good = c->cuda_compiler != NULL;
+    }
+    return bundle_find_linker(option_value(c->options, OPTION_LINKER, NULL), c->arena, c->diagnostics) &&
+           good;
+}
+
+static bool compile_cuda(struct compilation *c, uint32_t index)
+{
+    const struct cuda_options *options = &c->cuda;
     struct bundle_target *target = &c->targets[index];
     const struct plan *plan = &c->plans[index];
     struct cuda_image *images;
@@ -184,24 +211,19 @@ static bool emit_cuda(struct compilation *c)
 
 static bool compile_code(struct compilation *c)
 {
-    struct cuda_options cuda;
-    if (!cuda_settings(c, &cuda))
-        return false;
     for (uint32_t i = 0; i < c->machines.count; i++) {
         c->targets[i].plan = &c->plans[i];
         if (c->machines.items[i]->kind == TARGET_CPU)
             list_cpu_kernels(c, i);
     }
-    if (!emit_cuda(c))
-        return false;
-    if (!llvm_objects(c->cpu_kernels.items, c->cpu_kernels.count, (uint32_t)c->threads, c->arena, c->diagnostics,
-                      &c->objects, &c->object_count))
+    if (!llvm_objects(c->cpu_kernels.items, c->cpu_kernels.count, (uint32_t)c->threads, c->arena,
+                      c->diagnostics, &c->objects, &c->object_count))
         return false;
     say(c, "CPU kernels compiled");
     for (uint32_t i = 0; i < c->machines.count; i++)
-        if (c->machines.items[i]->kind == TARGET_CUDA && !compile_cuda(c, i, &cuda))
+        if (c->machines.items[i]->kind == TARGET_CUDA && !compile_cuda(c, i))
             return false;
-    return true;
+    return emit_cuda(c);
 }
 
 static const char *bundle_path(const struct compilation *c, const char *model)
@@ -215,16 +237,33 @@ static const char *bundle_path(const struct compilation *c, const char *model)
     return arena_printf(c->arena, "%.*s.so", (int)length, model);
 }
 
+/* Neither output may be a file that is read. */
+static bool check_outputs(const struct compilation *c, const struct source_files *files, const char *bundle)
+{
+    const char *weights = option_value(c->options, OPTION_WEIGHTS, NULL);
+    const char *outputs[] = {bundle, weights};
+    bool good = true;
+    for (size_t i = 0; i < sizeof outputs / sizeof outputs[0]; i++)
+        if (outputs[i] && source_files_hold(files, outputs[i])) {
+            diag_error(c->diagnostics, DIAG_bad_option, NULL, "the output %s is a file of the model",
+                       diag_quote(c->diagnostics, outputs[i]));
+            good = false;
+        }
+    if (weights && strcmp(weights, bundle) == 0) {
+        diag_error(c->diagnostics, DIAG_bad_option, NULL, "bundle and weights cannot both be %s",
+                   diag_quote(c->diagnostics, bundle));
+        good = false;
+    }
+    return good;
+}
+
 static void write_bundle(struct compilation *c, const char *path)
 {
     struct bundle_fact facts[] = {
+        {"LLVM", llvm_version()},
+        {"CUDA compiler", c->cuda_compiler ? c->cuda_compiler : "none"},
         {"options", arena_printf(c->arena, "-O%d", (int)c->level)},
-        {"cuda compiler", option_value(c->options, OPTION_COMPILER, "nvrtc")},
     };
-    int major = 0, minor = 0;
-    for (uint32_t i = 0; i < c->machines.count; i++)
-        if (c->machines.items[i]->kind == TARGET_CUDA && !major)
-            cuda_compiler_version(&major, &minor, c->arena);
     struct bundle_inputs inputs = {
         .graph = c->graph,
         .targets = c->targets,
@@ -233,8 +272,8 @@ static void write_bundle(struct compilation *c, const char *path)
         .object_count = c->object_count,
         .facts = facts,
         .fact_count = sizeof facts / sizeof facts[0],
-        .nvrtc_major = major,
-        .nvrtc_minor = minor,
+        .nvrtc_major = c->cuda_major,
+        .nvrtc_minor = c->cuda_minor,
         .linker = option_value(c->options, OPTION_LINKER, NULL),
         .weights_path = option_value(c->options, OPTION_WEIGHTS, NULL),
         .threads = (uint32_t)c->threads,
@@ -258,6 +297,7 @@ static bool compile_settings(struct compilation *c)
     bool good = choose_targets(c);
     good &= option_integer(c->options, OPTION_LEVEL, 0, 3, 3, &c->level, c->diagnostics);
     good &= option_integer(c->options, OPTION_THREADS, 0, 1024, 0, &c->threads, c->diagnostics);
+    good &= cuda_settings(c);
     c->verbose = c->options->of[OPTION_VERBOSE].given;
     c->started = seconds_now();
     return good;
@@ -266,7 +306,8 @@ static bool compile_settings(struct compilation *c)
 static void print_pipeline(void)
 {
     for (uint32_t i = 0; pipeline_pass(i); i++)
-        printf("%-16s -O%d  %s\n", pipeline_pass(i)->name, pipeline_pass(i)->from_level, pipeline_pass(i)->summary);
+        printf("%-16s -O%d  %s\n", pipeline_pass(i)->name, pipeline_pass(i)->from_level,
+               pipeline_pass(i)->summary);
 }
 
 void command_compile(const struct options *options, struct arena *arena, struct diagnostics *diagnostics)
@@ -282,7 +323,7 @@ void command_compile(const struct options *options, struct arena *arena, struct 
         return;
     source_files_init(&files, arena);
     c.graph = load_model(options, model, &files, arena, diagnostics);
-    if (c.graph) {
+    if (c.graph && check_tools(&c) && check_outputs(&c, &files, bundle_path(&c, model))) {
         say(&c, "imported and simplified");
         if (!option_value(options, OPTION_TARGET, NULL))
             fprintf(stderr, "targets: %s\n", DEFAULT_TARGETS);
@@ -299,6 +340,7 @@ void command_check(const struct options *options, struct arena *arena, struct di
     struct source_files files;
     if (!model || !compile_settings(&c))
         return;
+    diagnostics->most = UINT32_MAX; /* what cannot be compiled is the answer here: all of it */
     source_files_init(&files, arena);
     c.graph = load_model(options, model, &files, arena, diagnostics);
     if (c.graph && compile_plans(&c)) {

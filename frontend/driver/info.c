@@ -9,21 +9,6 @@
 
 enum { LONGEST_DIM = 512 };
 
-/* JSON string: names are untrusted bytes; what is not printable ASCII becomes \u00NN, byte by byte. */
-static void put_json(struct text *out, const char *string)
-{
-    text_put(out, "\"");
-    for (const unsigned char *at = (const unsigned char *)string; *at; at++) {
-        if (*at == '"' || *at == '\\')
-            text_printf(out, "\\%c", *at);
-        else if (*at < 0x20 || *at >= 0x7f)
-            text_printf(out, "\\u%04x", *at);
-        else
-            text_append(out, (const char *)at, 1);
-    }
-    text_put(out, "\"");
-}
-
 static const char *string_at(const struct bundle_tables *tables, bundle_string string)
 {
     return tables->strings + string;
@@ -35,17 +20,18 @@ static void put_tensors(struct text *out, const struct bundle_tables *tables, co
     text_printf(out, "  \"%s\": [", title);
     for (uint32_t i = 0; i < count; i++) {
         text_put(out, i ? ",\n    {\"name\": " : "\n    {\"name\": ");
-        put_json(out, string_at(tables, items[i].name));
+        text_put_json(out, string_at(tables, items[i].name));
         text_printf(out, ", \"type\": \"%s\", \"dims\": [", tables_dtype_name(items[i].dtype));
         for (uint32_t axis = 0; axis < items[i].rank; axis++) {
             char size[LONGEST_DIM];
             text_put(out, axis ? ", " : "");
-            put_json(out, bundle_dim_text(tables, tables->indices[items[i].first_dim + axis], size, sizeof size));
+            text_put_json(
+                out, bundle_dim_text(tables, tables->indices[items[i].first_dim + axis], size, sizeof size));
         }
         text_put(out, "]");
         if (outputs && items[i].alias_input != BUNDLE_NONE) {
             text_put(out, ", \"lives_in\": ");
-            put_json(out, string_at(tables, tables->inputs[items[i].alias_input].name));
+            text_put_json(out, string_at(tables, tables->inputs[items[i].alias_input].name));
         }
         text_put(out, "}");
     }
@@ -59,12 +45,12 @@ static void put_symbols(struct text *out, const struct bundle_tables *tables)
     for (uint32_t i = 0; i < tables->symbol_count; i++) {
         const struct bundle_symbol *symbol = &tables->symbols[i];
         text_put(out, i ? ",\n    {\"name\": " : "\n    {\"name\": ");
-        put_json(out, bundle_symbol_text(tables, i, name, sizeof name));
-        text_printf(out, ", \"low\": %" PRId64 ", \"high\": %" PRId64 ", \"hint\": %" PRId64, symbol->low, symbol->high,
-                    symbol->hint);
+        text_put_json(out, bundle_symbol_text(tables, i, name, sizeof name));
+        text_printf(out, ", \"low\": %" PRId64 ", \"high\": %" PRId64 ", \"hint\": %" PRId64, symbol->low,
+                    symbol->high, symbol->hint);
         if (symbol->replacement != BUNDLE_NONE) {
             text_put(out, ", \"equals\": ");
-            put_json(out, bundle_dim_text(tables, symbol->replacement, name, sizeof name));
+            text_put_json(out, bundle_dim_text(tables, symbol->replacement, name, sizeof name));
         }
         text_put(out, "}");
     }
@@ -73,11 +59,11 @@ static void put_symbols(struct text *out, const struct bundle_tables *tables)
     for (uint32_t i = 0; i < tables->guard_count; i++) {
         const struct bundle_guard *guard = &tables->guards[i];
         text_put(out, i ? ",\n    {\"left\": " : "\n    {\"left\": ");
-        put_json(out, bundle_dim_text(tables, guard->left, name, sizeof name));
+        text_put_json(out, bundle_dim_text(tables, guard->left, name, sizeof name));
         text_put(out, ", \"right\": ");
-        put_json(out, bundle_dim_text(tables, guard->right, name, sizeof name));
+        text_put_json(out, bundle_dim_text(tables, guard->right, name, sizeof name));
         text_put(out, ", \"node\": ");
-        put_json(out, string_at(tables, guard->node));
+        text_put_json(out, string_at(tables, guard->node));
         text_put(out, "}");
     }
     text_put(out, tables->guard_count ? "\n  ],\n" : "],\n");
@@ -94,14 +80,15 @@ static void put_plans(struct text *out, const struct bundle_tables *tables)
         for (uint32_t k = 0; k < plan->image_count; k++)
             ptx |= tables->images[plan->first_image + k].kind == BUNDLE_PTX;
         text_put(out, i ? ",\n    {\"name\": " : "\n    {\"name\": ");
-        put_json(out, string_at(tables, plan->name));
+        text_put_json(out, string_at(tables, plan->name));
         text_printf(out, ", \"kernels\": %u, \"launches\": %u", plan->kernel_count, plan->launch_count);
         if (plan->kind == BUNDLE_CUDA)
             text_printf(out, ", \"driver\": \"%u.%u\", \"ptx\": %s", plan->driver_version / 1000,
                         plan->driver_version % 1000 / 10, ptx ? "true" : "false");
         if (bundle_plan_memory(tables, i, &memory, &error) == GPUCC_OK)
             text_printf(out,
-                        ", \"memory\": {\"weights\": %" PRIu64 ", \"arena_at_hint\": %" PRIu64 ", \"code\": %" PRIu64 "}",
+                        ", \"memory\": {\"weights\": %" PRIu64 ", \"arena_at_hint\": %" PRIu64
+                        ", \"code\": %" PRIu64 "}",
                         memory.weight_bytes, memory.arena_bytes, memory.code_bytes);
         text_put(out, "}");
     }
@@ -117,9 +104,10 @@ static void put_weights(struct text *out, const struct bundle_tables *tables)
         if (!string_at(tables, constant->name)[0])
             continue;
         text_put(out, first ? "\n    {\"name\": " : ",\n    {\"name\": ");
-        put_json(out, string_at(tables, constant->name));
+        text_put_json(out, string_at(tables, constant->name));
         text_printf(out, ", \"type\": \"%s\", \"elements\": %" PRId64 ", \"repacked\": %s}",
-                    tables_dtype_name(constant->dtype), constant->elements, constant->repacked ? "true" : "false");
+                    tables_dtype_name(constant->dtype), constant->elements,
+                    constant->repacked ? "true" : "false");
         first = false;
     }
     text_put(out, first ? "],\n" : "\n  ],\n");
@@ -130,9 +118,9 @@ static void put_facts(struct text *out, const struct bundle_tables *tables)
     text_put(out, "  \"provenance\": {");
     for (uint32_t i = 0; i < tables->fact_count; i++) {
         text_put(out, i ? ",\n    " : "\n    ");
-        put_json(out, string_at(tables, tables->facts[i].key));
+        text_put_json(out, string_at(tables, tables->facts[i].key));
         text_put(out, ": ");
-        put_json(out, string_at(tables, tables->facts[i].value));
+        text_put_json(out, string_at(tables, tables->facts[i].value));
     }
     text_put(out, tables->fact_count ? "\n  }\n" : "}\n");
 }
@@ -155,7 +143,8 @@ void command_info(const struct options *options, struct arena *arena, struct dia
     struct text out;
     text_init(&out, arena);
     text_put(&out, "{\n");
-    text_printf(&out, "  \"abi\": %u,\n  \"opset\": %" PRId64 ",\n", tables->header->abi, tables->header->opset);
+    text_printf(&out, "  \"abi\": %u,\n  \"opset\": %" PRId64 ",\n", tables->header->abi,
+                tables->header->opset);
     put_tensors(&out, tables, "inputs", tables->inputs, tables->input_count, false);
     put_tensors(&out, tables, "outputs", tables->outputs, tables->output_count, true);
     put_symbols(&out, tables);

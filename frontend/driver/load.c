@@ -1,5 +1,6 @@
 /* From the model's file to the graph that all targets share: options for the importer, import, pipeline. */
 #include <stdio.h>
+#include <string.h>
 
 #include "frontend/driver/driver.h"
 #include "passes/pass.h"
@@ -70,7 +71,25 @@ static bool import_settings(const struct options *options, struct import_options
 static void dump_pass(void *user, const char *pass, const char *text)
 {
     (void)user;
-    printf("# after %s\n%s\n", pass, text);
+    printf("; after %s\n%s\n", pass, text); /* a comment of the text form: a dump reads back as it is */
+}
+
+/* The pass whose result is asked for, or "all"; NULL: none. False: reported. */
+static bool dump_wish(const struct options *options, int64_t level, const char **dump,
+                      struct diagnostics *diagnostics)
+{
+    *dump = option_value(options, OPTION_DUMP_IR, NULL);
+    if (!*dump || strcmp(*dump, "all") == 0)
+        return true;
+    const struct pass *pass = pipeline_find(*dump);
+    if (!pass)
+        diag_error(diagnostics, DIAG_bad_option, NULL,
+                   "--dump-ir takes all or the name of a pass, not %s; gpucc --print-pipeline lists them",
+                   diag_quote(diagnostics, *dump));
+    else if (pass->from_level > level)
+        diag_error(diagnostics, DIAG_bad_option, NULL, "--dump-ir=%s: the pass does not run at -O%d",
+                   pass->name, (int)level);
+    return pass && pass->from_level <= level;
 }
 
 struct graph *load_model(const struct options *options, const char *path, struct source_files *files,
@@ -81,8 +100,10 @@ struct graph *load_model(const struct options *options, const char *path, struct
     struct graph *graph = NULL;
     bool good = import_settings(options, &import, arena, diagnostics);
     good &= option_integer(options, OPTION_LEVEL, 0, 3, 3, &level, diagnostics);
-    good &= option_integer(options, OPTION_FOLD_LIMIT, 0, INT64_C(1) << 32, DEFAULT_FOLD_LIMIT, &fold_limit, diagnostics);
-    const char *dump = option_value(options, OPTION_DUMP_IR, NULL);
+    good &= option_integer(options, OPTION_FOLD_LIMIT, 0, INT64_C(1) << 32, DEFAULT_FOLD_LIMIT, &fold_limit,
+                           diagnostics);
+    const char *dump;
+    good = good && dump_wish(options, level, &dump, diagnostics);
     if (!good || !import_model(arena, diagnostics, path, &import, files, &graph))
         return NULL;
     struct pipeline_options pipeline = {

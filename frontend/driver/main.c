@@ -3,11 +3,14 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
+#include "codegen/printers.h"
 #include "frontend/driver/driver.h"
 
-enum { EXIT_NO_MEMORY = 3 };
+enum { EXIT_USAGE = 2, EXIT_NO_MEMORY = 3 };
 
 double seconds_now(void)
 {
@@ -20,8 +23,8 @@ const char *command_file(const struct options *options, const char *what, struct
 {
     if (options->files.count == 1)
         return options->files.items[0];
-    diag_error(diagnostics, DIAG_bad_option, NULL, "expected one file, %s, but %u were given; see gpucc --help", what,
-               options->files.count);
+    diag_error(diagnostics, DIAG_bad_option, NULL,
+               "expected one file, %s, but %u were given; see gpucc --help", what, options->files.count);
     return NULL;
 }
 
@@ -42,24 +45,47 @@ static void run_command(const struct options *options, struct arena *arena, stru
 static void print_diagnostics(const struct diagnostics *diagnostics, struct arena *arena)
 {
     for (uint32_t i = 0; i < diagnostics->items.count; i++) {
+        const struct diagnostic *item = &diagnostics->items.items[i];
+        /* What is wrong with the command line or the machine is not about the model's file. */
+        bool about_file = diag_code_status(item->code) == 1;
+        struct diagnostics shown = {.file = about_file ? diagnostics->file : "gpucc"};
         struct text line;
         text_init(&line, arena);
-        diag_print(diagnostics, &diagnostics->items.items[i], &line);
-        fprintf(stderr, "%s\n", line.data);
+        diag_print(&shown, item, &line);
+        fputs(line.data, stderr);
     }
     if (diagnostics->dropped)
         fprintf(stderr, "and %u more\n", diagnostics->dropped);
 }
 
+/* Whether all that was printed arrived. A reader of a pipe that has gone away has read what it wanted. */
+static bool output_arrived(void)
+{
+    struct stat facts;
+    bool good = fflush(stdout) == 0 && !ferror(stdout);
+    return good ||
+           (fstat(STDOUT_FILENO, &facts) == 0 && (S_ISFIFO(facts.st_mode) || S_ISSOCK(facts.st_mode)));
+}
+
 static int finish(struct diagnostics *diagnostics, struct arena *arena)
 {
-    int status = diag_status(diagnostics);
+    if (!output_arrived())
+        diag_error(diagnostics, DIAG_output_unwritable, NULL, "standard output cannot be written");
     print_diagnostics(diagnostics, arena);
-    if (fflush(stdout) != 0 && status == 0) {
-        fprintf(stderr, "gpucc: error E0105: standard output cannot be written\n");
-        status = 3;
-    }
-    return status;
+    return diag_status(diagnostics);
+}
+
+static void print_version(void)
+{
+    printf("gpucc %s (LLVM %s)\n", GPUCC_VERSION, llvm_version());
+}
+
+static void print_help(enum command command, FILE *out, struct arena *arena)
+{
+    struct text help;
+    text_init(&help, arena);
+    options_help(command, &help);
+    fputs(help.data, out);
 }
 
 int main(int argc, char **argv)
@@ -78,16 +104,13 @@ int main(int argc, char **argv)
     diagnostics_init(&diagnostics, &arena, "gpucc");
     bool good = options_parse(&options, argc, argv, &arena, &diagnostics);
     if (good && options.version) {
-        printf("gpucc %s\n", GPUCC_VERSION);
-    } else if (good && (options.help || argc < 2)) {
-        struct text help;
-        text_init(&help, &arena);
-        options_help(options.command == COMMAND_COMPILE ? 0 : options.command, &help);
-        fputs(help.data, options.help ? stdout : stderr);
-        if (!options.help) {
-            arena_release(&arena);
-            return 2;
-        }
+        print_version();
+    } else if (good && options.help) {
+        print_help(options.command, stdout, &arena);
+    } else if (argc < 2) {
+        print_help(COMMAND_COMPILE, stderr, &arena);
+        arena_release(&arena);
+        return EXIT_USAGE;
     } else if (good) {
         if (options.files.count == 1)
             diagnostics.file = options.files.items[0];

@@ -22,7 +22,8 @@ void command_ops(const struct options *options, struct arena *arena, struct diag
         return;
     }
     const struct operator_row *row;
-    printf("%-24s %-6s %-12s %-12s %s\n", "operator", "since", "inputs", "outputs", "element types of input 0");
+    printf("%-24s %-6s %-12s %-12s %s\n", "operator", "since", "inputs", "outputs",
+           "element types of input 0");
     for (uint32_t i = 0; (row = operator_row(i)); i++) {
         struct text inputs, outputs, types;
         text_init(&inputs, arena);
@@ -33,6 +34,7 @@ void command_ops(const struct options *options, struct arena *arena, struct diag
         for (int dtype = 1; dtype < DTYPE_COUNT; dtype++)
             if (dtype < 32 && (row->types >> dtype & 1))
                 text_printf(&types, "%s%s", types.length ? " " : "", dtype_name((enum dtype)dtype));
-        printf("%-24s %-6" PRId64 " %-12s %-12s %s\n", row->name, row->since, inputs.data, outputs.data, types.data);
+        printf("%-24s %-6" PRId64 " %-12s %-12s %s\n", row->name, row->since, inputs.data, outputs.data,
+               types.data);
     }
 }

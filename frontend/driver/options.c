@@ -1,4 +1,5 @@
-/* Reads argv by the table in options.def. Options may stand before or behind the command's files; "--" ends them. */
+/* Reads argv by the table in options.def. Options may stand before or behind the command's files; "--" ends
+ * them. */
 #include "frontend/driver/options.h"
 
 #include <errno.h>
@@ -21,15 +22,19 @@ static const struct option_row rows[] = {
 };
 
 static const struct {
-    const char *name;
+    const char *name; /* NULL: without a word */
     enum command command;
-    const char *help;
+    const char *usage, *help;
 } commands[] = {
-    {"check", COMMAND_CHECK, "gpucc check MODEL.onnx             say whether the model can be compiled, and what cannot"},
-    {"run", COMMAND_RUN, "gpucc run BUNDLE.so                one inference on files or random data"},
-    {"info", COMMAND_INFO, "gpucc info BUNDLE.so               what a bundle holds, as JSON; executes nothing"},
-    {"ops", COMMAND_OPS, "gpucc ops                          the operators that are supported"},
+    {NULL, COMMAND_COMPILE, "gpucc MODEL.onnx [-o BUNDLE.so]",
+     "compile a model into a shared library, a bundle"},
+    {"check", COMMAND_CHECK, "gpucc check MODEL.onnx",
+     "say whether the model can be compiled, and all that cannot"},
+    {"run", COMMAND_RUN, "gpucc run BUNDLE.so", "one inference on files or random data"},
+    {"info", COMMAND_INFO, "gpucc info BUNDLE.so", "what a bundle holds, as JSON; executes nothing"},
+    {"ops", COMMAND_OPS, "gpucc ops", "the operators that are supported"},
 };
+enum { COMMANDS = sizeof commands / sizeof *commands };
 
 static bool bad_option(struct diagnostics *diagnostics, const char *text, const char *problem)
 {
@@ -37,7 +42,8 @@ static bool bad_option(struct diagnostics *diagnostics, const char *text, const 
     return false;
 }
 
-/* The row that the text (behind "--" or "-") names; *value is what stands behind '=' (or behind a short option's letter). */
+/* The row that the text (behind "--" or "-") names; *value is what stands behind '=' (or behind a short
+ * option's letter). */
 static int find_option(const char *text, bool is_short, const char **value)
 {
     *value = NULL;
@@ -88,7 +94,8 @@ static bool check_commands(const struct options *options, struct diagnostics *di
     bool good = true;
     for (int i = 0; i < OPTION_COUNT; i++)
         if (options->of[i].given && !(rows[i].commands & (unsigned)options->command))
-            good = bad_option(diagnostics, rows[i].text, "does not belong to this command");
+            good = bad_option(diagnostics, arena_printf(diagnostics->arena, "--%s", rows[i].text),
+                              "does not belong to this command; see gpucc COMMAND --help");
     return good;
 }
 
@@ -109,8 +116,8 @@ bool options_parse(struct options *options, int argc, char **argv, struct arena 
             good &= take_option(options, argc, argv, &i, arena, diagnostics);
         } else {
             bool is_command = false;
-            for (size_t k = 0; !only_files && !command_seen && k < sizeof commands / sizeof commands[0]; k++)
-                if (strcmp(text, commands[k].name) == 0) {
+            for (size_t k = 0; !only_files && !command_seen && k < COMMANDS; k++)
+                if (commands[k].name && strcmp(text, commands[k].name) == 0) {
                     options->command = commands[k].command;
                     is_command = true;
                 }
@@ -125,7 +132,8 @@ bool options_parse(struct options *options, int argc, char **argv, struct arena 
 const char *option_value(const struct options *options, enum option_name name, const char *absent)
 {
     uint32_t count = options->of[name].values.count;
-    return count && options->of[name].values.items[count - 1] ? options->of[name].values.items[count - 1] : absent;
+    return count && options->of[name].values.items[count - 1] ? options->of[name].values.items[count - 1]
+                                                              : absent;
 }
 
 bool parse_integer(const char *text, int64_t *value)
@@ -139,8 +147,8 @@ bool parse_integer(const char *text, int64_t *value)
     return true;
 }
 
-bool option_integer(const struct options *options, enum option_name name, int64_t low, int64_t high, int64_t absent,
-                    int64_t *value, struct diagnostics *diagnostics)
+bool option_integer(const struct options *options, enum option_name name, int64_t low, int64_t high,
+                    int64_t absent, int64_t *value, struct diagnostics *diagnostics)
 {
     *value = absent;
     const char *text = option_value(options, name, NULL);
@@ -166,21 +174,40 @@ bool split_pair(struct arena *arena, const char *text, bool from_end, const char
     return true;
 }
 
-void options_help(enum command command, struct text *out)
+static void put_options(enum command command, struct text *out)
 {
-    text_put(out, "gpucc MODEL.onnx [-o BUNDLE.so]    compile a model into a shared library\n");
-    for (size_t k = 0; k < sizeof commands / sizeof commands[0]; k++)
-        text_printf(out, "%s\n", commands[k].help);
-    text_put(out, "\noptions:\n");
+    enum { COLUMN = 36 };
     for (int i = 0; i < OPTION_COUNT; i++) {
         const struct option_row *row = &rows[i];
-        if (command && !(row->commands & (unsigned)command))
+        if (!(row->commands & (unsigned)command))
             continue;
         struct text left;
         text_init(&left, out->arena);
         if (row->short_text)
             text_printf(&left, "-%s, ", row->short_text);
-        text_printf(&left, "--%s%s%s", row->text, row->argument ? "=" : "", row->argument ? row->argument : "");
-        text_printf(out, "  %-34s %s\n", left.data, row->help);
+        text_printf(&left, "--%s%s%s", row->text, row->argument ? "=" : "",
+                    row->argument ? row->argument : "");
+        text_printf(out, "  %-*s %s\n", COLUMN, left.data, row->help);
     }
+}
+
+void options_help(enum command command, struct text *out)
+{
+    bool options = false;
+    for (int i = 0; i < OPTION_COUNT; i++)
+        options |= (rows[i].commands & (unsigned)command) != 0;
+    for (size_t k = 0; k < COMMANDS; k++)
+        if (command == COMMAND_COMPILE || commands[k].command == command)
+            text_printf(out, "%-32s %s\n", commands[k].usage, commands[k].help);
+    if (command == COMMAND_COMPILE)
+        text_put(out, "gpucc COMMAND --help             the options of check, run\n"
+                      "gpucc --version\n");
+    if (options)
+        text_put(out, command == COMMAND_COMPILE ? "\noptions when compiling:\n" : "\noptions:\n");
+    put_options(command, out);
+    if (command == COMMAND_COMPILE)
+        text_put(
+            out,
+            "\nexit status: 0 done, 1 the model is invalid or not supported, 2 usage, 3 the machine lacks "
+            "something, 4 a defect\n");
 }

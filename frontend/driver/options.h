@@ -42,6 +42,6 @@ bool option_integer(const struct options *options, enum option_name name, int64_
 /* Splits "NAME=REST" at the last '=' (`from_end`) or the first; false without one or with an empty side. */
 bool split_pair(struct arena *arena, const char *text, bool from_end, const char **name, const char **rest);
 bool parse_integer(const char *text, int64_t *value);
-void options_help(enum command command, struct text *out); /* 0: all commands */
+void options_help(enum command command, struct text *out); /* COMMAND_COMPILE: with a list of the others */
 
 #endif

@@ -1,5 +1,5 @@
-/* The command run: one inference through the public runtime API, on files or on random data (floats: normal with mean 0
- * and deviation 1; integers and bools: 0 or 1, so that they are valid indices and masks). */
+/* The command run: one inference through the public runtime API, on files or on random data (floats: normal
+ * with mean 0 and deviation 1; integers and bools: 0 or 1, so that they are valid indices and masks). */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -7,10 +7,20 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "frontend/driver/driver.h"
 #include "frontend/driver/tensor_file.h"
 #include "gpucc/runtime.h"
+#include "ir/support/checked.h"
+
+#define LARGEST_TENSOR (UINT64_C(1) << 40)
+
+/* --dim NAME=N: names are symbols or INPUT[AXIS]. */
+struct named_size {
+    const char *name;
+    int64_t size;
+};
 
 struct run {
     const struct options *options;
@@ -21,6 +31,10 @@ struct run {
     size_t input_count, output_count;
     gpucc_tensor_info *input_infos, *output_infos;
     gpucc_tensor *inputs, *outputs;
+    VEC(struct named_size) sizes;
+    gpucc_context_options context_options;
+    bool device_chosen;
+    int64_t repeat;
     uint64_t random;
 };
 
@@ -55,7 +69,8 @@ static uint64_t random_bits(struct run *run)
 static double random_normal(struct run *run)
 {
     const double tau = 6.283185307179586, scale = 1.0 / 9007199254740992.0;
-    double radius = ((double)(random_bits(run) >> 11) + 1) * scale, angle = (double)(random_bits(run) >> 11) * scale;
+    double radius = ((double)(random_bits(run) >> 11) + 1) * scale,
+           angle = (double)(random_bits(run) >> 11) * scale;
     return sqrt(-2 * log(radius)) * cos(tau * angle);
 }
 
@@ -65,8 +80,11 @@ static uint16_t half_of(float value, bool brain)
     memcpy(&bits, &value, sizeof bits);
     if (brain)
         return (uint16_t)(bits >> 16);
-    int exponent = (int)(bits >> 23 & 0xff) - 127 + 15; /* random data: truncation is fine, subnormals become 0 */
-    return exponent <= 0 ? 0 : (uint16_t)((bits >> 16 & 0x8000) | (uint32_t)exponent << 10 | (bits >> 13 & 0x3ff));
+    int exponent =
+        (int)(bits >> 23 & 0xff) - 127 + 15; /* random data: truncation is fine, subnormals become 0 */
+    return exponent <= 0
+               ? 0
+               : (uint16_t)((bits >> 16 & 0x8000) | (uint32_t)exponent << 10 | (bits >> 13 & 0x3ff));
 }
 
 static void fill_random(struct run *run, struct file_tensor *tensor, size_t count)
@@ -89,19 +107,60 @@ static void fill_random(struct run *run, struct file_tensor *tensor, size_t coun
     }
 }
 
-/* The size of a free dim by --dim: under the symbol's name or INPUT[AXIS]. */
-static bool named_size(struct run *run, const gpucc_tensor_info *info, int axis, int64_t *size)
+static bool parse_sizes(struct run *run)
+{
+    bool good = true;
+    for (uint32_t i = 0; i < run->options->of[OPTION_DIM].values.count; i++) {
+        const char *text = run->options->of[OPTION_DIM].values.items[i], *number;
+        struct named_size named = {0};
+        if (!split_pair(run->arena, text, true, &named.name, &number) ||
+            !parse_integer(number, &named.size) || named.size < 0) {
+            diag_error(run->diagnostics, DIAG_bad_option, NULL,
+                       "--dim takes NAME=N here, with 0 <= N, not %s", diag_quote(run->diagnostics, text));
+            good = false;
+        }
+        vec_push(run->arena, &run->sizes, named);
+    }
+    return good;
+}
+
+static bool is_name_of(struct run *run, const gpucc_tensor_info *info, int axis, const char *name)
 {
     const char *place = arena_printf(run->arena, "%s[%d]", info->name, axis);
-    for (uint32_t i = 0; i < run->options->of[OPTION_DIM].values.count; i++) {
-        const char *name, *number;
-        if (split_pair(run->arena, run->options->of[OPTION_DIM].values.items[i], true, &name, &number) &&
-            parse_integer(number, size) &&
-            (strcmp(name, place) == 0 || (info->symbols[axis] && strcmp(name, info->symbols[axis]) == 0)))
-            return true;
+    return info->dims[axis] < 0 &&
+           (strcmp(name, place) == 0 || (info->symbols[axis] && strcmp(name, info->symbols[axis]) == 0));
+}
+
+/* Every --dim must name a free dim. */
+static bool check_size_names(struct run *run)
+{
+    bool good = true;
+    for (uint32_t i = 0; i < run->sizes.count; i++) {
+        bool found = false;
+        for (size_t k = 0; k < run->input_count; k++)
+            for (int axis = 0; axis < run->input_infos[k].rank; axis++)
+                found |= is_name_of(run, &run->input_infos[k], axis, run->sizes.items[i].name);
+        if (found)
+            continue;
+        diag_error(run->diagnostics, DIAG_bad_option, NULL, "no input has a free dim %s",
+                   diag_quote(run->diagnostics, run->sizes.items[i].name));
+        good = false;
     }
+    return good;
+}
+
+/* The size that --dim gives a free dim. */
+static bool named_size(struct run *run, const gpucc_tensor_info *info, int axis, int64_t *size)
+{
+    for (uint32_t i = 0; i < run->sizes.count; i++)
+        if (is_name_of(run, info, axis, run->sizes.items[i].name)) {
+            *size = run->sizes.items[i].size;
+            return true;
+        }
+    const char *place = arena_printf(run->arena, "%s[%d]", info->name, axis);
     diag_error(run->diagnostics, DIAG_wrong_input, NULL,
-               "dim %d of input %s is free: give a file, or --dim %s=N", axis, diag_quote(run->diagnostics, info->name),
+               "dim %d of input %s is free: give a file, or --dim %s=N", axis,
+               diag_quote(run->diagnostics, info->name),
                diag_quote(run->diagnostics, info->symbols[axis] ? info->symbols[axis] : place));
     return false;
 }
@@ -116,12 +175,16 @@ static bool random_input(struct run *run, const gpucc_tensor_info *info, struct 
         out->sizes[i] = info->dims[i];
         if (info->dims[i] < 0)
             good &= named_size(run, info, i, &out->sizes[i]);
-        count *= good ? out->sizes[i] : 1;
-        if (count > INT64_C(1) << 40 || count < 0)
-            good = false;
     }
-    if (!good || !dtype_bytes(out->dtype, count, &bytes))
+    if (!good)
         return false;
+    for (int i = 0; i < info->rank; i++)
+        good = good && mul_i64(count, out->sizes[i], &count);
+    if (!good || !dtype_bytes(out->dtype, count, &bytes) || bytes > LARGEST_TENSOR) {
+        diag_error(run->diagnostics, DIAG_wrong_input, NULL, "input %s would be larger than a tensor may be",
+                   diag_quote(run->diagnostics, info->name));
+        return false;
+    }
     out->bytes = (size_t)bytes;
     out->data = arena_alloc(run->arena, out->bytes + 8);
     fill_random(run, out, (size_t)count);
@@ -161,7 +224,7 @@ static bool check_input_names(struct run *run)
 
 static bool make_inputs(struct run *run)
 {
-    bool good = check_input_names(run);
+    bool good = check_input_names(run) & check_size_names(run);
     for (size_t i = 0; i < run->input_count; i++) {
         struct file_tensor tensor;
         const char *path = input_file(run, run->input_infos[i].name);
@@ -207,10 +270,15 @@ static bool make_outputs(struct run *run)
             return run_failed(run, status);
         int64_t count = 1;
         uint64_t bytes = 0;
+        bool fits = true;
         for (int axis = 0; axis < tensor->rank; axis++)
-            count *= tensor->dims[axis];
-        if (!dtype_bytes((enum dtype)tensor->dtype, count, &bytes))
-            return run_failed(run, GPUCC_OUT_OF_RANGE);
+            fits = fits && mul_i64(count, tensor->dims[axis], &count);
+        if (!fits || !dtype_bytes((enum dtype)tensor->dtype, count, &bytes) || bytes > LARGEST_TENSOR) {
+            diag_error(run->diagnostics, DIAG_wrong_input, NULL,
+                       "output %s would be larger than a tensor may be",
+                       diag_quote(run->diagnostics, run->output_infos[i].name));
+            return false;
+        }
         tensor->bytes = (size_t)bytes;
         tensor->data = arena_alloc(run->arena, tensor->bytes);
         memset(tensor->data, 0xff, tensor->bytes);
@@ -233,25 +301,39 @@ static void print_output(struct run *run, size_t index)
     printf("%s\n", line.data);
 }
 
+static bool write_output(struct run *run, size_t index, const char *path)
+{
+    const gpucc_tensor *from = &run->outputs[index];
+    struct file_tensor tensor = {
+        .dtype = (enum dtype)from->dtype, .rank = from->rank, .data = from->data, .bytes = from->bytes};
+    memcpy(tensor.sizes, from->dims, sizeof tensor.sizes);
+    return tensor_file_write(path, run->output_infos[index].name, &tensor, run->arena, run->diagnostics);
+}
+
+/* All outputs, or none: those that were written go when a later one cannot be. */
 static bool write_outputs(struct run *run)
 {
     const char *folder = option_value(run->options, OPTION_OUTPUT_DIR, NULL);
     const char *format = option_value(run->options, OPTION_OUTPUT_FORMAT, "npy");
-    if (folder && mkdir(folder, 0777) != 0 && errno != EEXIST) {
-        diag_error(run->diagnostics, DIAG_output_unwritable, NULL, "%s: %s", diag_quote(run->diagnostics, folder),
-                   strerror(errno));
+    bool made = folder && mkdir(folder, 0777) == 0;
+    if (folder && !made && errno != EEXIST) {
+        diag_error(run->diagnostics, DIAG_output_unwritable, NULL, "%s: %s",
+                   diag_quote(run->diagnostics, folder), strerror(errno));
         return false;
     }
-    for (size_t i = 0; i < run->output_count; i++) {
-        const gpucc_tensor *from = &run->outputs[i];
-        struct file_tensor tensor = {
-            .dtype = (enum dtype)from->dtype, .rank = from->rank, .data = from->data, .bytes = from->bytes};
-        memcpy(tensor.sizes, from->dims, sizeof tensor.sizes);
-        print_output(run, i);
-        if (folder && !tensor_file_write(arena_printf(run->arena, "%s/output_%zu.%s", folder, i, format),
-                                         run->output_infos[i].name, &tensor, run->arena, run->diagnostics))
-            return false;
+    const char **paths = arena_new_array(run->arena, const char *, run->output_count);
+    for (size_t i = 0; folder && i < run->output_count; i++) {
+        paths[i] = arena_printf(run->arena, "%s/output_%zu.%s", folder, i, format);
+        if (write_output(run, i, paths[i]))
+            continue;
+        while (i-- > 0)
+            unlink(paths[i]);
+        if (made)
+            rmdir(folder);
+        return false;
     }
+    for (size_t i = 0; i < run->output_count; i++)
+        print_output(run, i);
     return true;
 }
 
@@ -263,9 +345,7 @@ static int compare_doubles(const void *a, const void *b)
 
 static bool run_model(struct run *run)
 {
-    int64_t repeat;
-    if (!option_integer(run->options, OPTION_REPEAT, 1, 1000000, 1, &repeat, run->diagnostics))
-        return false;
+    const int64_t repeat = run->repeat;
     double *seconds = arena_new_array(run->arena, double, (size_t)repeat);
     for (int64_t i = 0; i < repeat; i++) {
         double start = seconds_now();
@@ -279,6 +359,19 @@ static bool run_model(struct run *run)
         printf("median of %" PRId64 " runs: %.3f ms\n", repeat, 1e3 * seconds[repeat / 2]);
     }
     return true;
+}
+
+static void say_what_ran(struct run *run)
+{
+    gpucc_statistics facts = {.size = sizeof facts};
+    if (!run->options->of[OPTION_VERBOSE].given || gpucc_context_statistics(run->context, &facts) != GPUCC_OK)
+        return;
+    int32_t device = gpucc_context_device(run->context);
+    fprintf(stderr,
+            "device %s: weights %" PRIu64 ", arena %" PRIu64 ", code %" PRIu64 " bytes; %" PRIu64
+            " launches\n",
+            device == GPUCC_CPU ? "cpu" : arena_printf(run->arena, "cuda:%d", device), facts.weight_bytes,
+            facts.arena_bytes, facts.code_bytes, facts.launches);
 }
 
 static bool describe_model(struct run *run)
@@ -302,23 +395,23 @@ static bool describe_model(struct run *run)
 }
 
 /* cpu, or cuda:N. False: reported. */
-static bool choose_device(struct run *run, gpucc_context_options *options, bool *chosen)
+static bool choose_device(struct run *run)
 {
     const char *text = option_value(run->options, OPTION_DEVICE, NULL);
-    int64_t number, threads;
-    *chosen = text != NULL;
-    if (!option_integer(run->options, OPTION_THREADS, 0, 1024, 0, &threads, run->diagnostics))
-        return false;
-    *options = (gpucc_context_options){.size = sizeof *options, .threads = (int32_t)threads};
+    int64_t number, threads = 0;
+    bool good = option_integer(run->options, OPTION_THREADS, 0, 1024, 0, &threads, run->diagnostics);
+    run->device_chosen = text != NULL;
+    run->context_options =
+        (gpucc_context_options){.size = sizeof run->context_options, .threads = (int32_t)threads};
     if (!text)
-        return true;
+        return good;
     if (strcmp(text, "cpu") == 0) {
-        options->device = GPUCC_CPU;
-        return true;
+        run->context_options.device = GPUCC_CPU;
+        return good;
     }
     if (strncmp(text, "cuda:", 5) == 0 && parse_integer(text + 5, &number) && number >= 0 && number < 1024) {
-        options->device = (int32_t)number;
-        return true;
+        run->context_options.device = (int32_t)number;
+        return good;
     }
     diag_error(run->diagnostics, DIAG_bad_option, NULL, "--device takes cpu or cuda:N, not %s",
                diag_quote(run->diagnostics, text));
@@ -328,41 +421,46 @@ static bool choose_device(struct run *run, gpucc_context_options *options, bool 
 /* Without --device: the GPU where there is one that the bundle has code for, else the CPU. */
 static bool create_context(struct run *run)
 {
-    gpucc_context_options options;
-    bool chosen;
-    if (!choose_device(run, &options, &chosen))
-        return false;
-    gpucc_status status = gpucc_context_create(run->model, &options, &run->context);
-    if (!chosen && (status == GPUCC_NO_DEVICE || status == GPUCC_NO_PLAN)) {
-        options.device = GPUCC_CPU;
-        status = gpucc_context_create(run->model, &options, &run->context);
+    gpucc_status status = gpucc_context_create(run->model, &run->context_options, &run->context);
+    if (!run->device_chosen && (status == GPUCC_NO_DEVICE || status == GPUCC_NO_PLAN)) {
+        run->context_options.device = GPUCC_CPU;
+        status = gpucc_context_create(run->model, &run->context_options, &run->context);
     }
     return status == GPUCC_OK || run_failed(run, status);
+}
+
+static bool run_settings(struct run *run)
+{
+    const char *format = option_value(run->options, OPTION_OUTPUT_FORMAT, "npy");
+    int64_t seed = 0;
+    bool good = parse_sizes(run);
+    good &= option_integer(run->options, OPTION_SEED, 0, INT64_MAX, 0, &seed, run->diagnostics);
+    good &= option_integer(run->options, OPTION_REPEAT, 1, 1000000, 1, &run->repeat, run->diagnostics);
+    good &= choose_device(run);
+    if (strcmp(format, "npy") != 0 && strcmp(format, "pb") != 0) {
+        diag_error(run->diagnostics, DIAG_bad_option, NULL, "--output-format takes npy or pb, not %s",
+                   diag_quote(run->diagnostics, format));
+        good = false;
+    }
+    run->random = (uint64_t)seed;
+    return good;
 }
 
 void command_run(const struct options *options, struct arena *arena, struct diagnostics *diagnostics)
 {
     const char *path = command_file(options, "the bundle", diagnostics);
     struct run run = {.options = options, .arena = arena, .diagnostics = diagnostics};
-    const char *format = option_value(options, OPTION_OUTPUT_FORMAT, "npy");
-    int64_t seed;
-    if (!path || !option_integer(options, OPTION_SEED, 0, INT64_MAX, 0, &seed, diagnostics))
+    if (!path || !run_settings(&run))
         return;
-    if (strcmp(format, "npy") != 0 && strcmp(format, "pb") != 0) {
-        diag_error(diagnostics, DIAG_bad_option, NULL, "--output-format takes npy or pb, not %s",
-                   diag_quote(diagnostics, format));
-        return;
-    }
-    run.random = (uint64_t)seed;
     gpucc_open_options open = {.size = sizeof open, .weights = option_value(options, OPTION_WEIGHTS, NULL)};
     gpucc_status status = gpucc_open(path, &open, &run.model);
     if (status != GPUCC_OK) {
         run_failed(&run, status);
         return;
     }
-    if (describe_model(&run) && create_context(&run) && make_inputs(&run) && prepare(&run) && make_outputs(&run) &&
-        run_model(&run))
-        write_outputs(&run);
+    if (describe_model(&run) && create_context(&run) && make_inputs(&run) && prepare(&run) &&
+        make_outputs(&run) && run_model(&run) && write_outputs(&run))
+        say_what_ran(&run);
     gpucc_context_destroy(run.context);
     gpucc_close(run.model);
 }

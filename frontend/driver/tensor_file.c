@@ -1,5 +1,5 @@
-/* A .pb file is read by the model reader, behind a few bytes that make it the one initialiser of a model: so the same
- * checks hold for both. */
+/* A .pb file is read by the model reader, behind a few bytes that make it the one initialiser of a model: so
+ * the same checks hold for both. */
 #include "frontend/driver/tensor_file.h"
 
 #include <errno.h>
@@ -16,8 +16,9 @@ static const struct {
     const char *descr; /* numpy's */
     enum dtype dtype;
 } npy_types[] = {
-    {"<f4", DTYPE_F32}, {"<f8", DTYPE_F64}, {"<f2", DTYPE_F16}, {"|b1", DTYPE_BOOL}, {"|i1", DTYPE_I8}, {"<i2", DTYPE_I16},
-    {"<i4", DTYPE_I32}, {"<i8", DTYPE_I64}, {"|u1", DTYPE_U8},  {"<u2", DTYPE_U16},  {"<u4", DTYPE_U32}, {"<u8", DTYPE_U64},
+    {"<f4", DTYPE_F32}, {"<f8", DTYPE_F64}, {"<f2", DTYPE_F16}, {"|b1", DTYPE_BOOL},
+    {"|i1", DTYPE_I8},  {"<i2", DTYPE_I16}, {"<i4", DTYPE_I32}, {"<i8", DTYPE_I64},
+    {"|u1", DTYPE_U8},  {"<u2", DTYPE_U16}, {"<u4", DTYPE_U32}, {"<u8", DTYPE_U64},
 };
 
 static bool has_ending(const char *path, const char *ending)
@@ -74,8 +75,8 @@ static bool npy_shape(const char *at, struct file_tensor *out)
     return true;
 }
 
-static bool read_npy(const char *path, char *data, size_t bytes, struct arena *arena, struct diagnostics *diagnostics,
-                     struct file_tensor *out)
+static bool read_npy(const char *path, char *data, size_t bytes, struct arena *arena,
+                     struct diagnostics *diagnostics, struct file_tensor *out)
 {
     const unsigned char *raw = (const unsigned char *)data;
     if (bytes < 12 || memcmp(data, "\x93NUMPY", 6) != 0)
@@ -143,8 +144,9 @@ static bool read_proto(const char *path, const char *data, size_t bytes, struct 
     diagnostics_init(&inner, arena, path);
     bool good = reader_open_memory(&reader, &inner, &files, whole, total, &reader_default_limits);
     struct tensor_data tensor;
-    good = good && reader.model->graph && reader.model->graph->n_initializer == 1 &&
-           payload_tensor(&reader, arena, &inner, NULL, "tensor", reader.model->graph->initializer[0], &tensor);
+    good =
+        good && reader.model->graph && reader.model->graph->n_initializer == 1 &&
+        payload_tensor(&reader, arena, &inner, NULL, "tensor", reader.model->graph->initializer[0], &tensor);
     if (good) {
         *out = (struct file_tensor){.dtype = tensor.dtype, .rank = tensor.rank};
         memcpy(out->sizes, tensor.sizes, sizeof out->sizes);
@@ -159,14 +161,16 @@ static bool read_proto(const char *path, const char *data, size_t bytes, struct 
                     inner.items.count ? inner.items.items[0].message : "not a TensorProto of a dense tensor");
 }
 
-bool tensor_file_read(const char *path, struct arena *arena, struct diagnostics *diagnostics, struct file_tensor *out)
+bool tensor_file_read(const char *path, struct arena *arena, struct diagnostics *diagnostics,
+                      struct file_tensor *out)
 {
     char *data;
     size_t bytes;
     if (!has_ending(path, ".npy") && !has_ending(path, ".pb"))
         return bad_file(diagnostics, path, "the name must end in .npy or .pb");
     if (!file_read_all(arena, path, largest_file, &data, &bytes)) {
-        diag_error(diagnostics, DIAG_file_unreadable, NULL, "%s: %s", diag_quote(diagnostics, path), strerror(errno));
+        diag_error(diagnostics, DIAG_file_unreadable, NULL, "%s: %s", diag_quote(diagnostics, path),
+                   strerror(errno));
         return false;
     }
     return has_ending(path, ".npy") ? read_npy(path, data, bytes, arena, diagnostics, out)
@@ -187,7 +191,8 @@ static const char *npy_header(const struct file_tensor *tensor, struct arena *ar
     text_append(&text, "\x93NUMPY\x01\x00\x00\x00", PREFIX);
     text_printf(&text, "{'descr': '%s', 'fortran_order': False, 'shape': (", descr);
     for (int i = 0; i < tensor->rank; i++)
-        text_printf(&text, "%" PRId64 "%s", tensor->sizes[i], i + 1 < tensor->rank || tensor->rank == 1 ? "," : "");
+        text_printf(&text, "%" PRId64 "%s", tensor->sizes[i],
+                    i + 1 < tensor->rank || tensor->rank == 1 ? "," : "");
     text_put(&text, "), }");
     while ((text.length + 1) % ALIGNMENT)
         text_put(&text, " ");
@@ -222,15 +227,16 @@ static const char *proto_header(const char *name, const struct file_tensor *tens
     return (const char *)out;
 }
 
-bool tensor_file_write(const char *path, const char *name, const struct file_tensor *tensor, struct arena *arena,
-                       struct diagnostics *diagnostics)
+bool tensor_file_write(const char *path, const char *name, const struct file_tensor *tensor,
+                       struct arena *arena, struct diagnostics *diagnostics)
 {
     size_t length = 0;
     const char *header = has_ending(path, ".npy") ? npy_header(tensor, arena, &length)
                                                   : proto_header(name, tensor, arena, &length);
     if (!header) {
-        diag_error(diagnostics, DIAG_unsupported_case, NULL, "%s: numpy has no element type %s; use --output-format=pb",
-                   diag_quote(diagnostics, path), dtype_name(tensor->dtype));
+        diag_error(diagnostics, DIAG_unsupported_case, NULL,
+                   "%s: numpy has no element type %s; use --output-format=pb", diag_quote(diagnostics, path),
+                   dtype_name(tensor->dtype));
         return false;
     }
     struct output_file file;
@@ -239,7 +245,8 @@ bool tensor_file_write(const char *path, const char *name, const struct file_ten
     if (!good) {
         int error = errno;
         output_abandon(&file);
-        diag_error(diagnostics, DIAG_output_unwritable, NULL, "%s: %s", diag_quote(diagnostics, path), strerror(error));
+        diag_error(diagnostics, DIAG_output_unwritable, NULL, "%s: %s", diag_quote(diagnostics, path),
+                   strerror(error));
     }
     return good;
 }

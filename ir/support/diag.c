@@ -5,28 +5,23 @@
 
 #include <string.h>
 
-enum { MOST_DIAGNOSTICS = 100, NAME_LIMIT = 256, OPERATOR_LIMIT = 128, FILE_LIMIT = 4096, MOST_MERGED = 8 };
+enum { NAME_LIMIT = 256, OPERATOR_LIMIT = 128, FILE_LIMIT = 4096, MOST_MERGED = 8 };
 
-static const struct row {
-    unsigned number;
-    const char *name;
-    int status;
-    const char *meaning;
-} rows[] = {
-#define DIAG(number, name, status, meaning) {number, #name, status, meaning},
+static const struct diag_row rows[] = {
+#define DIAG(number, name, status, meaning, remedy) {number, #name, status, meaning, remedy},
 #include "ir/support/diag.def"
 #undef DIAG
 };
 
 void diagnostics_init(struct diagnostics *diagnostics, struct arena *arena, const char *file)
 {
-    *diagnostics = (struct diagnostics){.arena = arena, .file = file};
+    *diagnostics = (struct diagnostics){.arena = arena, .file = file, .most = MOST_DIAGNOSTICS};
 }
 
 void diag_error(struct diagnostics *diagnostics, enum diag_code code, const struct location *location,
                 const char *format, ...)
 {
-    if (diagnostics->items.count >= MOST_DIAGNOSTICS) {
+    if (diagnostics->items.count >= diagnostics->most) {
         if (diagnostics->dropped < UINT32_MAX)
             diagnostics->dropped++;
         return;
@@ -89,22 +84,20 @@ void diag_print(const struct diagnostics *diagnostics, const struct diagnostic *
     text_put(out, "\n");
 }
 
-int diag_status(const struct diagnostics *diagnostics)
+int diag_code_status(enum diag_code code)
 {
-    if (!diagnostics->items.count)
-        return 0;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (rows[i].number == (unsigned)diagnostics->items.items[0].code)
+        if (rows[i].number == (unsigned)code)
             return rows[i].status;
     return 4; /* no such row: a defect of gpucc */
 }
 
-const char *diag_row(uint32_t index, unsigned *number, const char **name, int *status)
+int diag_status(const struct diagnostics *diagnostics)
 {
-    if (index >= sizeof rows / sizeof *rows)
-        return NULL;
-    *number = rows[index].number;
-    *name = rows[index].name;
-    *status = rows[index].status;
-    return rows[index].meaning;
+    return diagnostics->items.count ? diag_code_status(diagnostics->items.items[0].code) : 0;
+}
+
+const struct diag_row *diag_row(uint32_t index)
+{
+    return index < sizeof rows / sizeof *rows ? &rows[index] : NULL;
 }

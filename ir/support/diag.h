@@ -6,9 +6,9 @@
 #include "ir/support/arena.h"
 #include "ir/support/str.h"
 
-/* One row a code in diag.def: DIAG(number, name, exit status, "one sentence for docs/diagnostics.md"). */
+/* One row a code. */
 enum diag_code {
-#define DIAG(number, name, status, meaning) DIAG_##name = number,
+#define DIAG(number, name, status, meaning, remedy) DIAG_##name = number,
 #include "ir/support/diag.def"
 #undef DIAG
 };
@@ -34,8 +34,11 @@ struct diagnostics {
     struct arena *arena;
     const char *file; /* the model's path, as the user gave it */
     VEC(struct diagnostic) items;
-    uint32_t dropped; /* beyond the cap of 100 */
+    uint32_t most;    /* items that are kept; diagnostics_init sets MOST_DIAGNOSTICS */
+    uint32_t dropped; /* beyond */
 };
+
+enum { MOST_DIAGNOSTICS = 100 };
 
 void diagnostics_init(struct diagnostics *diagnostics, struct arena *arena, const char *file);
 void diag_error(struct diagnostics *diagnostics, enum diag_code code, const struct location *location,
@@ -47,7 +50,16 @@ const char *diag_quote(struct diagnostics *diagnostics, const char *name);
 void diag_print(const struct diagnostics *diagnostics, const struct diagnostic *item, struct text *out);
 /* Exit status of the first diagnostic's row; 0 when there is none. */
 int diag_status(const struct diagnostics *diagnostics);
-/* Rows of diag.def in order, for the generated page; NULL behind the last. */
-const char *diag_row(uint32_t index, unsigned *number, const char **name, int *status);
+/* Exit status of one code's row. */
+int diag_code_status(enum diag_code code);
+
+/* Rows of diag.def in order, for docs/diagnostics.md; NULL behind the last. */
+struct diag_row {
+    unsigned number;
+    const char *name;
+    int status;
+    const char *meaning, *remedy;
+};
+const struct diag_row *diag_row(uint32_t index);
 
 #endif

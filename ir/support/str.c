@@ -131,6 +131,26 @@ void text_escape(struct text *text, const char *string, size_t limit)
         text_put(text, "...");
 }
 
+void text_put_json(struct text *text, const char *string)
+{
+    const unsigned char *at = (const unsigned char *)string;
+    text_put(text, "\"");
+    while (*at) {
+        uint32_t code = 0;
+        unsigned length = decode_utf8(at, &code);
+        if (!length)
+            text_put(text, "\\ufffd");
+        else if (code == '"' || code == '\\')
+            text_printf(text, "\\%c", *at);
+        else if (is_printable(code) || code > 0xFFFF)
+            text_append(text, (const char *)at, length);
+        else
+            text_printf(text, "\\u%04x", (unsigned)code);
+        at += length ? length : 1;
+    }
+    text_put(text, "\"");
+}
+
 void text_quote(struct text *text, const char *string, size_t limit)
 {
     text_put(text, "\"");

@@ -19,6 +19,8 @@ void text_printf(struct text *text, const char *format, ...) __attribute__((form
 void text_quote(struct text *text, const char *string, size_t limit);
 /* The same without the quotes around it. */
 void text_escape(struct text *text, const char *string, size_t limit);
+/* As a JSON string with its quotes; bytes of invalid UTF-8 become U+FFFD, so that every parser takes it. */
+void text_put_json(struct text *text, const char *string);
 /* The shortest decimal that reads back as the same value, independent of the locale; nan, inf, -inf by name. */
 void text_put_f32(struct text *text, float value);
 void text_put_f64(struct text *text, double value);

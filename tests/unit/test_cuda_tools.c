@@ -195,8 +195,9 @@ static void test_nvrtc_missing(void **state)
     assert_null(nvrtc_open(&arena, &diagnostics));
     assert_int_equal(diagnostics.items.count, 1);
     assert_int_equal(diagnostics.items.items[0].code, DIAG_no_compiler);
+    assert_non_null(strstr(diagnostics.items.items[0].message, "\"/nonexistent/libnvrtc.so\", where GPUCC_NVRTC"));
     int major = -1, minor = -1;
-    cuda_compiler_version(&major, &minor, &arena);
+    assert_null(cuda_compiler_name(COMPILER_NVRTC, &major, &minor, &arena, &diagnostics));
     assert_int_equal(major, 0);
     struct plan plan = {.machine = machine_find("sm_80")};
     struct cuda_options options = {.cache_folder = "", .threads = 1};
@@ -233,7 +234,8 @@ static void check_compiler(enum cuda_compiler compiler)
     struct diagnostics diagnostics;
     char *folder;
     diagnostics_init(&diagnostics, &arena, "test");
-    if (compiler == COMPILER_NVRTC ? !nvrtc_open(&arena, NULL) : !nvcc_version(&arena, &diagnostics)) {
+    int major, minor;
+    if (!cuda_compiler_name(compiler, &major, &minor, &arena, &diagnostics)) {
         arena_release(&arena);
         skip();
     }

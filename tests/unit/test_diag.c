@@ -80,15 +80,14 @@ static void the_list_is_capped_and_the_first_decides(void **state)
 static void every_row_is_well_formed(void **state)
 {
     (void)state;
-    unsigned number, before = 0;
-    const char *name, *meaning;
-    int status;
+    unsigned before = 0;
     uint32_t count = 0;
-    for (; (meaning = diag_row(count, &number, &name, &status)) != NULL; count++) {
-        assert_true(number > before && number < 1000); /* ascending, so never stated twice */
-        assert_in_range(status, 1, 4);
-        assert_true(*name && meaning[strlen(meaning) - 1] == '.');
-        before = number;
+    for (const struct diag_row *row; (row = diag_row(count)) != NULL; count++) {
+        assert_true(row->number > before && row->number < 1000); /* ascending, so never stated twice */
+        assert_in_range(row->status, 1, 4);
+        assert_true(*row->name && row->meaning[strlen(row->meaning) - 1] == '.');
+        assert_true(row->remedy[strlen(row->remedy) - 1] == '.');
+        before = row->number;
     }
     assert_true(count > 20);
 }

@@ -107,6 +107,28 @@ static const char *number_text(struct arena *arena, double value, bool single)
     return text.data;
 }
 
+static void json_strings_are_valid(void **state)
+{
+    (void)state;
+    static const char *const rows[][2] = {
+        {"", "\"\""},
+        {"a/b 1", "\"a/b 1\""},
+        {"\"\\", "\"\\\"\\\\\""},
+        {"\x1b\n\x7f", "\"\\u001b\\u000a\\u007f\""},
+        {"\xc3\xa9\xf0\x9f\x98\x80", "\"\xc3\xa9\xf0\x9f\x98\x80\""},
+        {"\xe2\x80\xae", "\"\\u202e\""},
+        {"a\xff\xc3", "\"a\\ufffd\\ufffd\""},
+    };
+    TEST_ARENA(arena);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct text text;
+        text_init(&text, &arena);
+        text_put_json(&text, rows[i][0]);
+        assert_string_equal(text.data, rows[i][1]);
+    }
+    arena_release(&arena);
+}
+
 static void numbers_are_shortest(void **state)
 {
     (void)state;
@@ -229,6 +251,7 @@ int main(void)
         cmocka_unit_test(a_length_that_overflows_is_refused),
         cmocka_unit_test(quoting_escapes_what_could_do_harm),
         cmocka_unit_test(quoting_cuts_between_characters),
+        cmocka_unit_test(json_strings_are_valid),
         cmocka_unit_test(numbers_are_shortest),
         cmocka_unit_test(numbers_read_back),
         cmocka_unit_test(numbers_do_not_follow_the_locale),
