@@ -30,6 +30,8 @@ static enum dtype result_dtype(const struct importer *importer, enum op op, uint
     case OP_IsInf:
     case OP_IsNaN:
         return DTYPE_BOOL;
+    case OP_ArgMax:
+    case OP_ArgMin:
     case OP_Shape:
     case OP_Size:
         return DTYPE_I64;

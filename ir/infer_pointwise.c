@@ -214,6 +214,29 @@ bool infer_reduce(struct infer *infer, node_id node)
     return true;
 }
 
+bool infer_arg_reduce(struct infer *infer, node_id node)
+{
+    struct dims *dims = &infer->graph->dims;
+    const struct node *n = graph_node(infer->graph, node);
+    const struct tensor_type *x = infer_input(infer, node, 0);
+    const bool keep = node_int(n, ATTR_keepdims, 1) != 0;
+    uint32_t axis;
+    dim result[MAX_RANK];
+    int rank = 0;
+    if (!infer_takes(infer, node, 0, DTYPES_NUMBER) ||
+        !infer_axis(infer, node, node_int(n, ATTR_axis, 0), x->rank, &axis))
+        return false;
+    if (!dim_assume_at_least(dims, x->dims[axis], 1, n->location))
+        return infer_fail(infer, node, DIAG_wrong_shape, "axis %u of %s is empty: it has no largest element",
+                          axis, infer_type_text(infer, x));
+    for (int i = 0; i < x->rank; i++)
+        if (i != (int)axis || keep)
+            result[rank++] = i == (int)axis ? dim_constant(dims, 1) : x->dims[i];
+    infer_set(infer, node, 0, DTYPE_I64, rank, result);
+    infer_set_int(infer, node, ATTR_axis, axis);
+    return true;
+}
+
 bool infer_layer_normalization(struct infer *infer, node_id node)
 {
     const struct tensor_type *x = infer_input(infer, node, 0);

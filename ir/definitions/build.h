@@ -22,7 +22,7 @@ struct build {
 /* False: refused, and recorded by build_refuse. */
 typedef bool define_function(struct build *b);
 
-define_function define_average_pool, define_batch_normalization, define_binary, define_cast, define_clip,
+define_function define_arg_reduce, define_average_pool, define_batch_normalization, define_binary, define_cast, define_clip,
     define_concat, define_conv, define_depth_to_space, define_dims, define_expand, define_gather,
     define_gather_nd, define_gemm, define_instance_normalization, define_layer_normalization, define_matmul,
     define_max_pool, define_pad, define_range, define_reduce, define_reshape, define_resize, define_slice,

@@ -29,7 +29,8 @@ struct fiber {
     ucontext_t context;
     index3 thread;
     state at;
-    unsigned value, mask; // of a shuffle
+    unsigned long long value; // of a shuffle
+    unsigned mask;
 };
 
 static std::vector<fiber> fibers;
@@ -62,7 +63,7 @@ static void resume(fiber &f)
 // All lanes wait with the same mask: each gets its partner's value. Warps of fewer than 32 threads may not shuffle.
 static bool shuffle_warp(size_t first)
 {
-    unsigned values[WARP];
+    unsigned long long values[WARP];
     if (first + WARP > fibers.size())
         return false;
     for (size_t lane = 0; lane < WARP; lane++) {
@@ -140,12 +141,12 @@ static void __syncthreads()
 
 template <typename T> static T __shfl_xor_sync(unsigned, T value, int mask)
 {
-    static_assert(sizeof(T) == 4, "shuffles are of 4 bytes");
+    static_assert(sizeof(T) == 4 || sizeof(T) == 8, "shuffles are of 4 or 8 bytes");
     host::fiber *self = host::current;
-    memcpy(&self->value, &value, 4);
+    memcpy(&self->value, &value, sizeof value);
     self->mask = (unsigned)mask;
     host::wait(host::AT_SHUFFLE);
-    memcpy(&value, &self->value, 4);
+    memcpy(&value, &self->value, sizeof value);
     return value;
 }
 

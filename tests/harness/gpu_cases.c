@@ -81,6 +81,12 @@ static void make_case(struct arena *arena, const struct row *row, struct op_case
         add_attribute(c, attribute_ints(ATTR_axes, 1, axes));
         add_attribute(c, attribute_int(ATTR_keepdims, 0));
     }
+    if (row->op == OP_ArgMax || row->op == OP_ArgMin) {
+        c->outputs[0].dtype = DTYPE_I64;
+        add_attribute(c, attribute_int(ATTR_axis, row->axis));
+        add_attribute(c, attribute_int(ATTR_keepdims, 0));
+        add_attribute(c, attribute_int(ATTR_select_last_index, row->flags));
+    }
     if (row->op == OP_Transpose) {
         int64_t *order = arena_new_array(arena, int64_t, (size_t)c->inputs[0].rank);
         for (int i = 0; i < c->inputs[0].rank; i++)

@@ -73,6 +73,8 @@ static void test_pointwise(void **state)
         {IN("f32[s0]") I64("k : f32[]", "00000000") "%r = Clip(%x, _, %k)" OUT, ": f32[s0]"},
         {IN("f32[2, 3]") "%r = Softmax(%x) axis=-1" OUT, "axis=1 : f32[2, 3]"},
         {IN("f32[2, 3, 4]") "%r = Trilu(%x) upper=0" OUT, ": f32[2, 3, 4]"},
+        {IN("f16[2, 3, 4]") "%r = ArgMax(%x) axis=-2 keepdims=0" OUT, "axis=1 keepdims=0 : i64[2, 4]"},
+        {IN("u8[s0, 3]") "%r = ArgMin(%x)" OUT, ": i64[1, 3]"},
         /* a range of one value */
         {"dim s3 : input 1 axis 0, 8..8\ninput %x : f32[s0]\ninput %y : f32[s3]\n%r = Exp(%y)" OUT,
          ": f32[8]"},
@@ -264,6 +266,7 @@ static void test_faults(void **state)
          "f32[2] and f32[3] do not broadcast"},
         {"input %x : f32[12, 7, 9]\ninput %y : f32[12, 64, 9]\n%r = MatMul(%x, %y)" OUT, "E0302",
          "input 1 is f32[12, 64, 9]; its dim 1 must be 9 to match input 0, f32[12, 7, 9]"},
+        {"input %x : f32[2, 0]\n%r = ArgMax(%x) axis=1" OUT, "E0302", "no largest element"},
         {"input %x : f32[s0, 3]\ninput %y : f32[2, 4]\n%r = Concat(%x, %y) axis=0" OUT, "E0302",
          "3 and 4 must be equal"},
         {"input %x : f32[2, 3]\nweight %n : i64[1] hex 0500000000000000\n%r = Reshape(%x, %n)" OUT, "E0302",

@@ -25,7 +25,7 @@ static bool shuffles(const struct row_group *rows, const struct nest *nest)
 {
     for (uint32_t r = 0; r < nest->reduction_count; r++) {
         enum dtype dtype = expr_at(rows->body->pool, nest->reductions[r].body)->dtype;
-        if (dtype != DTYPE_F32 && dtype != DTYPE_I32)
+        if (dtype == DTYPE_BOOL)
             return false;
     }
     return true;
@@ -93,7 +93,7 @@ struct row_builder {
     expr row_axes[MAX_AXES];
     expr lane; /* thread within the row */
     expr row_values[MAX_BUFFERS];
-    uint32_t shared[4]; /* [by accumulator type: f32, i32]: one slot a warp; UINT32_MAX: none yet */
+    uint32_t shared[DTYPE_COUNT]; /* [accumulator type]: one slot a warp; UINT32_MAX: none yet */
 };
 
 static expr row_value(void *user, uint32_t buffer, uint32_t rank, const expr *indices)
@@ -158,7 +158,7 @@ static expr combine_row(struct row_builder *b, struct block *at, enum reduce_op 
     }
     if (threads == WARP)
         return partial;
-    uint32_t *slot = &b->shared[dtype == DTYPE_I32];
+    uint32_t *slot = &b->shared[dtype];
     int64_t warps = threads / WARP;
     if (*slot == UINT32_MAX)
         *slot = kernel_memory_add(kernel, &(struct kernel_memory){.space = MEMORY_SHARED,
