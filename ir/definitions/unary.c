@@ -1,5 +1,6 @@
 /* Elementwise operators of one input: y[i] = f(x[i]), f by the table below, x in its compute type.
  *
+ *   Celu         x < 0 ? alpha (e^(x / alpha) - 1) : x
  *   Elu          x < 0 ? alpha (e^x - 1) : x            HardSigmoid  max(0, min(1, alpha x + beta))
  *   Gelu         x (1 + erf(x / sqrt 2)) / 2            HardSwish    x max(0, min(1, x / 6 + 1 / 2))
  *     "tanh"     x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2
@@ -90,6 +91,11 @@ static expr float_function(struct build *b, expr x)
     switch (b->node->op) {
     case OP_Ceil:
         return function(b, EXPR_CEIL, x);
+    case OP_Celu: {
+        const double alpha = attribute(b, ATTR_alpha, 1.0);
+        expr negative = scaled_exp_minus_one(b, divide(b, x, real(b, x, alpha)), alpha);
+        return choose(b, less(b, x, real(b, x, 0)), negative, x);
+    }
     case OP_Cos:
         return function(b, EXPR_COS, x);
     case OP_Elu:

@@ -50,6 +50,10 @@ static double reference_elu(double x)
 {
     return x < 0 ? expm1(x) : x;
 }
+static double reference_celu(double x)
+{
+    return isnan(x) ? x : fmax(0, x) + fmin(0, expm1(x));
+}
 static double reference_leaky(double x)
 {
     return x < 0 ? (double)0.01f * x : x;
@@ -103,6 +107,7 @@ static const struct unary_row unary_rows[] = {
     {OP_Gelu, reference_gelu, false, false, false},
     {OP_HardSigmoid, reference_hard_sigmoid, false, true, false},
     {OP_HardSwish, reference_hard_swish, false, false, false},
+    {OP_Celu, reference_celu, false, true, false},
     {OP_Elu, reference_elu, false, true, false},
     {OP_Selu, reference_selu, false, true, false},
     {OP_LeakyRelu, reference_leaky, false, true, false},
@@ -163,6 +168,9 @@ static void test_attributes_of_unary(void **state)
     c = unary_case(OP_Elu, input, DTYPE_F32);
     add_attribute(&c, attribute_float(ATTR_alpha, 2));
     run_case(&arena, &c, (const double[]){2 * expm1(-2), 2 * expm1(-0.5), 0, 0.5, 2}, 1e-6);
+    c = unary_case(OP_Celu, input, DTYPE_F32);
+    add_attribute(&c, attribute_float(ATTR_alpha, 2));
+    run_case(&arena, &c, (const double[]){2 * expm1(-1), 2 * expm1(-0.25), 0, 0.5, 2}, 1e-6);
     c = unary_case(OP_Gelu, input, DTYPE_F32);
     add_attribute(&c, attribute_word(ATTR_approximate, word_find("tanh")));
     double expected[5];
