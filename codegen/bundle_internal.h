@@ -18,7 +18,7 @@ struct bundle_blob {
     size_t length;
     VEC(const char *) symbols; /* the pointer table: a CPU kernel each */
     VEC(struct bundle_weight) weights;
-    uint64_t weight_bytes;
+    uint64_t weight_bytes; /* an upper bound until they are written */
 };
 
 /* Memory of the allocator that cleaning up must find. */
@@ -41,6 +41,9 @@ struct bundle_writer {
     struct output_file output, sidecar;
     struct arena scratch; /* of one constant */
     VEC(struct bundle_held) held;
+    int spill;             /* nameless file beside the output for what is too large to be held, or -1 */
+    uint64_t spilled;      /* bytes of it that are in use */
+    const struct value *unread; /* whose data could not be read */
     struct recovery *graph_recovery, *message_recovery; /* what the caller's arenas had */
 };
 
@@ -54,9 +57,11 @@ bool elf_find_section(const unsigned char *file, size_t bytes, const char *name,
 /* bundle_link.c: `image` and `header`. */
 bool bundle_find_tools(struct bundle_writer *writer);
 bool bundle_link(struct bundle_writer *writer);
-/* bundle_weights.c: writes the constants at `at` and their leaves behind, and fills the header's fields. */
+/* bundle_weights.c: writes the constants at `at` and their leaves behind, and fills the header's fields and the
+ * constants' offsets; those with equal bytes are stored once. */
 bool bundle_write_weights(struct bundle_writer *writer, struct output_file *file, uint64_t at);
-/* bundle_init.c: hands out a constant's bytes in order; `sink` returns false to stop. */
+/* bundle_init.c: hands out a constant's bytes in order, in pieces of BUNDLE_PIECE; `sink` returns false to stop. */
+enum { BUNDLE_PIECE = 1 << 20 };
 struct weight_sink {
     bool (*put)(void *user, uint64_t at, const void *data, size_t bytes);
     void *user;

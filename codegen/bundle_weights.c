@@ -1,27 +1,110 @@
-/* Weights behind the image: constants one at a time, then the hash tree over what stands in the file. The
- * file is read back for it (from the page cache) by all threads at once. */
+/* Weights behind the image: constants one at a time, equal ones once (levels of a target often pack alike),
+ * then the hash tree over what stands in the file. The file is read back for it (from the page cache) by all
+ * threads at once. */
 #include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "codegen/bundle_internal.h"
+#include "ir/support/hash.h"
 #include "ir/support/threads.h"
 #include "runtime/sha256.h"
 
 struct weight_writer {
     struct bundle_writer *writer;
     struct output_file *file;
-    uint64_t at;
+    uint64_t base, offset; /* of the weights in the file; of this constant in the weights */
+    uint64_t hash;
+    uint32_t *slots; /* hash table: a written constant's number + 1 */
+    uint32_t mask;
+    uint64_t *hashes; /* [constant] */
 };
+
+static bool unwritable(const struct weight_writer *w)
+{
+    diag_error(w->writer->diagnostics, DIAG_output_unwritable, NULL, "cannot write the weights: %s",
+               strerror(errno));
+    return false;
+}
 
 static bool put(void *user, uint64_t at, const void *data, size_t bytes)
 {
     struct weight_writer *w = user;
-    if (output_write_at(w->file, w->at + at, data, bytes))
+    w->hash = hash_bytes(w->hash, data, bytes);
+    return output_write_at(w->file, w->base + w->offset + at, data, bytes) || unwritable(w);
+}
+
+/* Two stretches of the weights hold the same bytes; *readable: false is an error of the file. */
+static bool same_bytes(const struct weight_writer *w, uint64_t a, uint64_t b, uint64_t bytes, bool *readable)
+{
+    struct arena *scratch = &w->writer->scratch;
+    unsigned char *left = arena_alloc(scratch, BUNDLE_PIECE), *right = arena_alloc(scratch, BUNDLE_PIECE);
+    bool same = true;
+    *readable = true;
+    for (uint64_t at = 0; at < bytes && same; at += BUNDLE_PIECE) {
+        const size_t piece = bytes - at < BUNDLE_PIECE ? (size_t)(bytes - at) : BUNDLE_PIECE;
+        *readable = file_read_at(w->file->fd, w->base + a + at, left, piece) &&
+                    file_read_at(w->file->fd, w->base + b + at, right, piece);
+        same = *readable && memcmp(left, right, piece) == 0;
+    }
+    arena_release(scratch);
+    return same;
+}
+
+/* Behind the constants so far stands constant `index`: it stays, or an earlier one with the same bytes
+ * serves. */
+static bool place_constant(struct weight_writer *w, uint32_t index)
+{
+    struct bundle_weight *weights = w->writer->blob.weights.items, *weight = &weights[index];
+    static const unsigned char zeros[BUNDLE_ALIGNMENT];
+    w->hashes[index] = w->hash;
+    for (uint32_t slot = (uint32_t)w->hash;; slot++) {
+        uint32_t *entry = &w->slots[slot & w->mask];
+        if (!*entry) {
+            *entry = index + 1;
+            break;
+        }
+        const uint32_t known = *entry - 1;
+        bool readable = true;
+        if (w->hashes[known] != w->hash || weights[known].bytes != weight->bytes ||
+            !same_bytes(w, weights[known].offset, w->offset, weight->bytes, &readable)) {
+            if (!readable)
+                return unwritable(w);
+            continue;
+        }
+        weight->offset = weights[known].offset;
         return true;
-    diag_error(w->writer->diagnostics, DIAG_output_unwritable, NULL, "cannot write the weights: %s",
-               strerror(errno));
-    return false;
+    }
+    weight->offset = w->offset;
+    w->offset += weight->bytes;
+    const size_t padding = (size_t)(BUNDLE_ALIGNMENT - w->offset % BUNDLE_ALIGNMENT) % BUNDLE_ALIGNMENT;
+    if (padding && !output_write_at(w->file, w->base + w->offset, zeros, padding))
+        return unwritable(w);
+    w->offset += padding;
+    return true;
+}
+
+static bool write_constants(struct weight_writer *w)
+{
+    struct bundle_writer *writer = w->writer;
+    struct bundle_header *header = writer->header;
+    struct bundle_constant *rows = (void *)((unsigned char *)header + header->constants.offset);
+    const uint32_t count = writer->blob.weights.count;
+    uint32_t slots = 16;
+    while (slots / 2 < count)
+        slots *= 2;
+    w->slots = arena_new_array(writer->arena, uint32_t, slots);
+    w->hashes = arena_new_array(writer->arena, uint64_t, count);
+    w->mask = slots - 1;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct bundle_weight *weight = &writer->blob.weights.items[i];
+        w->hash = weight->bytes;
+        if (!bundle_evaluate(writer, weight, &(struct weight_sink){put, w}) || !place_constant(w, i))
+            return false;
+        rows[i].offset = weight->offset;
+    }
+    return ftruncate(w->file->fd, (off_t)(w->base + w->offset)) == 0 || unwritable(w);
 }
 
 struct hashing {
@@ -78,23 +161,16 @@ static bool write_leaves(struct bundle_writer *writer, struct output_file *file,
 bool bundle_write_weights(struct bundle_writer *writer, struct output_file *file, uint64_t at)
 {
     struct bundle_header *header = writer->header;
+    struct weight_writer w = {.writer = writer, .file = file, .base = at};
     header->weights_offset = at;
-    header->weights_bytes = writer->blob.weight_bytes;
-    header->leaves_offset = at + header->weights_bytes;
-    header->leaf_count = (header->weights_bytes + BUNDLE_LEAF - 1) / BUNDLE_LEAF;
+    if (!write_constants(&w))
+        return false;
+    header->weights_bytes = w.offset;
+    header->leaves_offset = at + w.offset;
+    header->leaf_count = (w.offset + BUNDLE_LEAF - 1) / BUNDLE_LEAF;
     if (!header->weights_bytes) {
         bundle_hash_of("", 0, header->weights_root);
         return true;
-    }
-    /* The last byte first: the file has its size, and gaps between constants read as zeros. */
-    struct weight_writer sink = {writer, file, at + header->weights_bytes - 1};
-    if (!put(&sink, 0, "", 1))
-        return false;
-    for (uint32_t i = 0; i < writer->blob.weights.count; i++) {
-        const struct bundle_weight *weight = &writer->blob.weights.items[i];
-        sink.at = at + weight->offset;
-        if (!bundle_evaluate(writer, weight, &(struct weight_sink){put, &sink}))
-            return false;
     }
     return write_leaves(writer, file, at);
 }

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "codegen/bundle_internal.h"
 #include "runtime/sha256.h"
@@ -49,6 +50,8 @@ static void clean_up(struct bundle_writer *writer)
         output_abandon(&writer->output);
     if (writer->sidecar.temporary)
         output_abandon(&writer->sidecar);
+    if (writer->spill >= 0)
+        close(writer->spill);
     if (writer->folder)
         remove_folder(writer->folder);
     for (uint32_t i = 0; i < writer->held.count; i++)
@@ -89,7 +92,7 @@ bool bundle_write(const struct bundle_inputs *inputs, const char *path, struct d
     struct recovery recovery;
     struct arena arena;
     struct bundle_writer writer = {
-        .inputs = inputs, .path = path, .arena = &arena, .diagnostics = diagnostics};
+        .inputs = inputs, .path = path, .arena = &arena, .diagnostics = diagnostics, .spill = -1};
     arena_init(&arena, inputs->graph->arena->allocator, &recovery);
     arena_init(&writer.scratch, inputs->graph->arena->allocator, &recovery);
     borrow_recovery(&writer, &recovery);

@@ -18,7 +18,7 @@ enum {
     FIELD_DOUBLE = 10,
     FIELD_UINT64 = 11,
     WINDOW = 4096,
-    SMALL = 64 * 1024, /* decoded bytes that are loaded at once */
+    SMALL = 4 * 1024, /* decoded bytes that are loaded at once */
     ENTRIES_A_MARK = 64 * 1024
 };
 

@@ -13,7 +13,7 @@
 #include <string.h>
 
 enum {
-    RESULTS_A_LIMIT = 256, /* all folded bytes together: so many times fold_limit */
+    RESULTS_A_LIMIT = 64, /* all folded bytes together: so many times fold_limit */
     INPUTS_A_LIMIT = 4,    /* bytes that one fold may read */
 };
 static const uint64_t steps_a_node = UINT64_C(1) << 26, steps_in_all = UINT64_C(1) << 29;

@@ -18,6 +18,8 @@ struct interpretation {
     const struct definition *definition;
     const int64_t *symbol_values;
     const struct interp_limits *limits;
+    const struct interp_spill *spill;
+    struct interp_storage spilled[MAX_BUFFERS];
     struct dims dims;  /* constants only */
     struct exprs pool; /* rewritten expressions */
     struct executor executor;
@@ -31,8 +33,32 @@ static enum interp_status size_of_dim(struct interpretation *run, dim d, int64_t
     return dim_evaluate(dims, d, run->symbol_values, size) && *size >= 0 ? INTERP_DONE : INTERP_DIMS;
 }
 
-static enum interp_status add_place(struct interpretation *run, uint32_t number, void *memory,
-                                    uint64_t *total)
+static uint32_t page_count(const struct interpretation *run)
+{
+    return run->spill && run->spill->pages ? run->spill->pages : PAGE_COUNT;
+}
+
+/* Memory of a temporary, or storage beyond what may be held. */
+static enum interp_status add_temporary(struct interpretation *run, uint32_t number, uint64_t bytes,
+                                        uint64_t *total)
+{
+    struct place *place = &run->places[number];
+    *total += bytes;
+    if (run->limits && run->limits->bytes && *total > run->limits->bytes)
+        return INTERP_MEMORY;
+    if (!run->spill || *total <= run->spill->held) {
+        place->bytes = arena_alloc(&run->arena, (size_t)bytes);
+        return INTERP_DONE;
+    }
+    *total -= bytes;
+    if (!run->spill->take(run->spill->user, bytes, &run->spilled[number]))
+        return INTERP_STORAGE;
+    place->storage = &run->spilled[number];
+    return INTERP_DONE;
+}
+
+static enum interp_status add_place(struct interpretation *run, uint32_t number,
+                                    const struct interp_buffer *given, uint64_t *total)
 {
     const struct buffer *buffer = &run->definition->buffers.items[number];
     struct place *place = &run->places[number];
@@ -52,13 +78,15 @@ static enum interp_status add_place(struct interpretation *run, uint32_t number,
     uint64_t bytes;
     if (!dtype_bytes(place->dtype, place->count, &bytes) || bytes > SIZE_MAX)
         return INTERP_DIMS;
-    if (!memory) {
-        *total += bytes;
-        if (run->limits && run->limits->bytes && *total > run->limits->bytes)
-            return INTERP_MEMORY;
-        memory = arena_alloc(&run->arena, (size_t)bytes);
+    place->bytes = given->memory;
+    place->storage = given->memory ? NULL : given->storage;
+    if (!place->bytes && !place->storage) {
+        const enum interp_status status = add_temporary(run, number, bytes, total);
+        if (status != INTERP_DONE)
+            return status;
     }
-    place->bytes = memory;
+    if (place->storage && !run->executor.pages)
+        run->executor.pages = pages_new(&run->arena, page_count(run));
     return INTERP_DONE;
 }
 
@@ -254,6 +282,78 @@ static bool longer_runs(const struct nest_plan *plan)
     return parallel > reduced;
 }
 
+/* `count` points from a flat position on. */
+static bool run_points(struct nest_plan *plan, int64_t start, int64_t count)
+{
+    for (int64_t at = 0; at < count; at += BLOCK_POINTS) {
+        const int64_t rest = count - at;
+        if (!run_block(plan, start + at, rest < BLOCK_POINTS ? (uint32_t)rest : BLOCK_POINTS))
+            return false;
+    }
+    return true;
+}
+
+/* The next combination of the axes, each from its begin to its end; false behind the last. */
+static bool step_axes(int64_t *at, const int64_t *begin, const int64_t *end, const int64_t *step,
+                      uint32_t axes)
+{
+    for (uint32_t i = axes; i-- > 0;) {
+        at[i] += step[i];
+        if (at[i] < end[i])
+            return true;
+        at[i] = begin[i];
+    }
+    return false;
+}
+
+/* One piece of the parallel axes: points that follow each other in the flat order go together. */
+static bool run_tile(struct nest_plan *plan, const int64_t *begin, const int64_t *tile)
+{
+    static const int64_t ones[MAX_AXES] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
+                                           1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+    const uint32_t rank = plan->nest->rank;
+    int64_t end[MAX_AXES], at[MAX_AXES], points = 1;
+    uint32_t outer = rank;
+    for (uint32_t i = 0; i < rank; i++) {
+        end[i] = tile[i] < plan->extents[i] - begin[i] ? begin[i] + tile[i] : plan->extents[i];
+        at[i] = begin[i];
+    }
+    while (outer > 0) {
+        outer--;
+        points *= end[outer] - begin[outer];
+        if (end[outer] - begin[outer] != plan->extents[outer])
+            break;
+    }
+    do {
+        int64_t flat = 0;
+        for (uint32_t i = 0; i < rank; i++)
+            flat = flat * plan->extents[i] + at[i];
+        if (!run_points(plan, flat, points))
+            return false;
+    } while (step_axes(at, begin, end, ones, outer));
+    return true;
+}
+
+static bool run_tiles(struct nest_plan *plan)
+{
+    const struct interpretation *run = plan->run;
+    const uint32_t rank = plan->nest->rank;
+    const int64_t begin[MAX_AXES] = {0};
+    int64_t tile[MAX_AXES], at[MAX_AXES] = {0};
+    if (!run->executor.pages)
+        return run_points(plan, 0, plan->parallel_count);
+    const struct access **stores = arena_array(&plan->run->arena, plan->nest->store_count, sizeof *stores);
+    for (uint32_t i = 0; i < plan->nest->store_count; i++)
+        stores[i] = plan->stores[i].access;
+    order_tiles(run->places, &plan->body, &plan->store, stores, plan->nest->store_count, rank,
+                rank + plan->nest->reduce_rank, plan->extents, page_count(run), tile);
+    do {
+        if (!run_tile(plan, at, tile))
+            return false;
+    } while (step_axes(at, begin, plan->extents, tile, rank));
+    return true;
+}
+
 static enum interp_status run_nest(struct interpretation *run, const struct nest *nest)
 {
     struct nest_plan plan = {.run = run, .nest = nest, .parallel_count = 1, .reduce_count = 1};
@@ -272,15 +372,10 @@ static enum interp_status run_nest(struct interpretation *run, const struct nest
     compile_stores(&plan);
     if (run->dims_failed)
         return INTERP_DIMS;
-    for (int64_t start = 0; start < plan.parallel_count; start += BLOCK_POINTS) {
-        const int64_t rest = plan.parallel_count - start;
-        if (!run_block(&plan, start, rest < BLOCK_POINTS ? (uint32_t)rest : BLOCK_POINTS))
-            return run->executor.status;
-    }
-    return INTERP_DONE;
+    return run_tiles(&plan) ? INTERP_DONE : run->executor.status;
 }
 
-static enum interp_status run_all(struct interpretation *run, void *const *buffers)
+static enum interp_status run_all(struct interpretation *run, const struct interp_buffer *buffers)
 {
     const struct definition *definition = run->definition;
     uint64_t total = 0;
@@ -290,7 +385,7 @@ static enum interp_status run_all(struct interpretation *run, void *const *buffe
     run->executor.step_limit = run->limits ? run->limits->steps : 0;
     run->executor.run_axes = arena_new_array(&run->arena, int64_t, (size_t)BLOCK_POINTS * MAX_AXES);
     for (uint32_t i = 0; i < definition->buffers.count; i++) {
-        const enum interp_status status = add_place(run, i, buffers[i], &total);
+        const enum interp_status status = add_place(run, i, &buffers[i], &total);
         if (status != INTERP_DONE)
             return status;
     }
@@ -299,14 +394,15 @@ static enum interp_status run_all(struct interpretation *run, void *const *buffe
         if (status != INTERP_DONE)
             return status;
     }
-    return INTERP_DONE;
+    return pages_flush(&run->executor) ? INTERP_DONE : run->executor.status;
 }
 
-enum interp_status interpret(const struct definition *definition, const int64_t *symbol_values,
-                             void *const *buffers, const struct interp_limits *limits,
-                             const struct allocator *allocator)
+enum interp_status interpret_stored(const struct definition *definition, const int64_t *symbol_values,
+                                    const struct interp_buffer *buffers, const struct interp_spill *spill,
+                                    const struct interp_limits *limits, const struct allocator *allocator)
 {
-    struct interpretation run = {.definition = definition, .symbol_values = symbol_values, .limits = limits};
+    struct interpretation run = {
+        .definition = definition, .symbol_values = symbol_values, .limits = limits, .spill = spill};
     arena_init(&run.arena, allocator, &run.recovery);
     if (setjmp(run.recovery.jump) != 0) {
         arena_release(&run.arena);
@@ -315,4 +411,14 @@ enum interp_status interpret(const struct definition *definition, const int64_t 
     const enum interp_status status = run_all(&run, buffers);
     arena_release(&run.arena);
     return status;
+}
+
+enum interp_status interpret(const struct definition *definition, const int64_t *symbol_values,
+                             void *const *buffers, const struct interp_limits *limits,
+                             const struct allocator *allocator)
+{
+    struct interp_buffer held[MAX_BUFFERS] = {{0}};
+    for (uint32_t i = 0; i < definition->buffers.count; i++)
+        held[i].memory = buffers[i];
+    return interpret_stored(definition, symbol_values, held, NULL, limits, allocator);
 }

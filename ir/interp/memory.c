@@ -31,6 +31,21 @@ static void copy_elements(uint32_t width, unsigned char *to, int64_t to_step, co
     }
 }
 
+/* Elements `step` apart from the place to `values`, or from there to the place. */
+static bool move_elements(struct executor *x, uint32_t number, uint64_t flat, int64_t step,
+                          unsigned char *values, uint32_t count, bool store)
+{
+    const struct place *place = &x->places[number];
+    if (place->storage)
+        return pages_move(x, number, flat, step, values, count, store);
+    unsigned char *at = place->bytes + flat * place->width;
+    if (store)
+        copy_elements(place->width, at, step, values, 1, count);
+    else
+        copy_elements(place->width, values, 1, at, step, count);
+    return true;
+}
+
 static bool out_of_range(struct executor *x)
 {
     x->status = INTERP_OUT_OF_RANGE;
@@ -111,8 +126,7 @@ static bool load_runs(struct executor *x, const struct program *program, const s
     int64_t indices[MAX_RANK];
     if (access->linear) {
         const uint64_t flat = run_start(x, program, access, 0, indices);
-        copy_elements(width, result, 1, place->bytes + flat * width, access->linear_step, count);
-        return true;
+        return move_elements(x, access->place, flat, access->linear_step, result, count, false);
     }
     const unsigned char *otherwise = i->op == EXPR_LOAD_OR ? register_at(x, i->arguments[0]) : NULL;
     for (uint32_t run = 0; run < x->run_count; run++) {
@@ -129,8 +143,9 @@ static bool load_runs(struct executor *x, const struct program *program, const s
         if (first == last)
             continue;
         const uint64_t from = flat + (uint64_t)first * (uint64_t)access->step;
-        copy_elements(width, result + start + (size_t)first * width, 1, place->bytes + from * width,
-                      access->step, (uint32_t)(last - first));
+        if (!move_elements(x, access->place, from, access->step, result + start + (size_t)first * width,
+                           (uint32_t)(last - first), false))
+            return false;
     }
     return true;
 }
@@ -171,6 +186,12 @@ static bool load_elements(struct executor *x, const struct instruction *i, uint3
         memcpy(result, register_at(x, i->arguments[place->rank]), (size_t)count * place->width);
     else if (memchr(x->inside, 0, count))
         return out_of_range(x);
+    for (uint32_t k = 0; k < count && place->storage; k++)
+        if (x->inside[k] && !pages_move(x, (uint32_t)i->value, (uint64_t)x->flat[k], 1,
+                                        result + (size_t)k * place->width, 1, false))
+            return false;
+    if (place->storage)
+        return true;
     switch (place->width) {
     case 1:
         LOAD_ELEMENTS(uint8_t);
@@ -201,15 +222,14 @@ bool load_block(struct executor *x, const struct program *program, const struct 
  * ------------------------------------------------------------------------------------------------------ */
 
 static bool store_runs(struct executor *x, const struct program *program, const struct access *access,
-                       const unsigned char *values, uint32_t count)
+                       unsigned char *values, uint32_t count)
 {
     const struct place *place = &x->places[access->place];
     const uint32_t width = place->width;
     int64_t indices[MAX_RANK];
     if (access->linear) {
         const uint64_t flat = run_start(x, program, access, 0, indices);
-        copy_elements(width, place->bytes + flat * width, access->linear_step, values, 1, count);
-        return true;
+        return move_elements(x, access->place, flat, access->linear_step, values, count, true);
     }
     for (uint32_t run = 0; run < x->run_count; run++) {
         const uint32_t length = x->run_lengths[run];
@@ -218,8 +238,9 @@ static bool store_runs(struct executor *x, const struct program *program, const 
         find_inside(place, access, indices, length, &first, &last);
         if (last - first != (int64_t)length)
             return out_of_range(x);
-        copy_elements(width, place->bytes + flat * width, access->step,
-                      values + (size_t)x->run_starts[run] * width, 1, length);
+        if (!move_elements(x, access->place, flat, access->step, values + (size_t)x->run_starts[run] * width,
+                           length, true))
+            return false;
     }
     return true;
 }
@@ -228,14 +249,14 @@ bool store_block(struct executor *x, const struct program *program, uint32_t num
                  const struct access *access, const uint32_t *indices, uint32_t value, uint32_t count)
 {
     const struct place *place = &x->places[number];
-    const unsigned char *values = register_at(x, value);
+    unsigned char *values = register_at(x, value);
     if (access)
         return store_runs(x, program, access, values, count);
     find_positions(x, place, indices, count);
     if (memchr(x->inside, 0, count))
         return out_of_range(x);
     for (uint32_t k = 0; k < count; k++)
-        memcpy(place->bytes + (size_t)x->flat[k] * place->width, values + (size_t)k * place->width,
-               place->width);
+        if (!move_elements(x, number, (uint64_t)x->flat[k], 1, values + (size_t)k * place->width, 1, true))
+            return false;
     return true;
 }

@@ -15,7 +15,8 @@ enum { BLOCK_POINTS = 512, REGISTER_BYTES = BLOCK_POINTS * 8 };
 
 /* A buffer in memory. */
 struct place {
-    unsigned char *bytes;
+    unsigned char *bytes; /* NULL: behind storage */
+    const struct interp_storage *storage;
     enum dtype dtype;
     uint32_t width, rank; /* bytes of an element */
     int64_t count;
@@ -70,8 +71,10 @@ struct program {
 };
 
 /* What a program runs on. */
+struct pages;
 struct executor {
     struct place *places;
+    struct pages *pages;      /* NULL: all places are in memory */
     unsigned char *registers; /* of the program that runs now */
     uint32_t run_count;
     uint32_t run_starts[BLOCK_POINTS], run_lengths[BLOCK_POINTS];
@@ -116,6 +119,28 @@ bool load_block(struct executor *x, const struct program *program, const struct 
 /* Stores a register to a place after program_run, at an access or at the indices in registers. */
 bool store_block(struct executor *x, const struct program *program, uint32_t place,
                  const struct access *access, const uint32_t *indices, uint32_t value, uint32_t count);
+
+/* ---- pages.c: the window onto places behind storage
+ * -------------------------------------------------------------- */
+
+enum { PAGE_BYTES = 4096, PAGE_COUNT = 16384 };
+
+struct pages *pages_new(struct arena *arena, uint32_t count); /* count: at least 8 */
+/* `count` elements from flat position `flat` on, `step` apart, all of them inside: from the place to
+ * `values`, or to the place. False: x->status says why. */
+bool pages_move(struct executor *x, uint32_t place, uint64_t flat, int64_t step, unsigned char *values,
+                uint32_t count, bool store);
+/* Writes what is not yet written. */
+bool pages_flush(struct executor *x);
+
+/* ---- order.c
+ * ------------------------------------------------------------------------------------------------------ */
+
+/* tile[axis]: extents of the pieces of the parallel axes that are run one after the other, so that the pages
+ * that a piece touches fit. All of the axes when nothing is behind storage. */
+void order_tiles(const struct place *places, const struct program *body, const struct program *store,
+                 const struct access *const *stores, uint32_t store_count, uint32_t rank, uint32_t axes,
+                 const int64_t *extents, uint32_t window, int64_t *tile);
 
 /* ---- operations.c
  * ------------------------------------------------------------------------------------------------- */

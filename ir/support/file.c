@@ -155,18 +155,36 @@ bool output_write(struct output_file *out, const void *data, size_t bytes)
     return true;
 }
 
-bool output_write_at(struct output_file *out, uint64_t offset, const void *data, size_t bytes)
+bool file_write_at(int fd, uint64_t offset, const void *data, size_t bytes)
 {
     if (!range_fits(offset, bytes))
         return fail(EINVAL);
     for (size_t done = 0; done < bytes;) {
-        ssize_t part = pwrite(out->fd, (const char *)data + done, bytes - done, (off_t)(offset + done));
+        ssize_t part = pwrite(fd, (const char *)data + done, bytes - done, (off_t)(offset + done));
         if (part < 0 && errno == EINTR)
             continue;
         if (part < 0)
             return false;
         done += (size_t)part;
     }
+    return true;
+}
+
+bool output_write_at(struct output_file *out, uint64_t offset, const void *data, size_t bytes)
+{
+    return file_write_at(out->fd, offset, data, bytes);
+}
+
+bool scratch_open(struct arena *arena, const char *beside, int *fd)
+{
+    struct output_file file;
+    if (!output_open(&file, arena, beside, false))
+        return false;
+    if (unlink(file.temporary) != 0) {
+        output_abandon(&file);
+        return false;
+    }
+    *fd = file.fd;
     return true;
 }
 

@@ -24,6 +24,10 @@ bool output_write(struct output_file *out, const void *data, size_t bytes);
 bool output_write_at(struct output_file *out, uint64_t offset, const void *data, size_t bytes);
 bool output_commit(struct output_file *out);
 void output_abandon(struct output_file *out); /* keeps errno; harmless after a commit */
+/* A nameless file for reading and writing in the folder of `beside`; it is gone when *fd is closed. */
+bool scratch_open(struct arena *arena, const char *beside, int *fd);
+/* Writes exactly `bytes` at `offset`. */
+bool file_write_at(int fd, uint64_t offset, const void *data, size_t bytes);
 bool file_write_all(struct arena *arena, const char *path, const void *data, size_t bytes); /* open, write, commit */
 
 /* Runs a program found by execvp rules without a shell; its stdout and stderr land in *log (arena, cut at 64 KiB).

@@ -203,6 +203,43 @@ static char *contents(struct bundle_world *world, const char *path, size_t *byte
     return data;
 }
 
+/* Constants with the same bytes are stored once, others are not; what follows them still stands right. */
+static void equal_constants_are_stored_once(void **state)
+{
+    (void)state;
+    TEST_ARENA(arena);
+    struct bundle_world world;
+    world_make(&world, &arena, "cpu", 2);
+    const char *path = world_write(&world, "one.so");
+    struct stat one, three;
+    assert_int_equal(stat(path, &one), 0);
+    float *same = arena_new_array(&arena, float, BIG_ELEMENTS),
+          *other = arena_new_array(&arena, float, BIG_ELEMENTS);
+    for (int64_t i = 0; i < BIG_ELEMENTS; i++)
+        same[i] = other[i] = world_big(i);
+    other[BIG_ELEMENTS - 1] += 1;
+    const float *const data[] = {same, other};
+    for (int i = 0; i < 2; i++) {
+        const value_id value = world_constant(&world, i ? "other" : "same", BIG_ELEMENTS, data[i]);
+        vec_push(&arena, &world.plan.constants,
+                 ((struct plan_constant){.value = value, .dtype = DTYPE_F32, .elements = BIG_ELEMENTS}));
+        vec_push(&arena, &world.plan.buffers,
+                 ((struct plan_buffer){.kind = PLAN_CONSTANT,
+                                       .index = 2 + (uint32_t)i,
+                                       .dtype = DTYPE_F32,
+                                       .elements = dim_constant(&world.graph->dims, BIG_ELEMENTS),
+                                       .shares = UINT32_MAX}));
+    }
+    path = world_write(&world, "three.so");
+    assert_int_equal(stat(path, &three), 0);
+    const int64_t bytes = BIG_ELEMENTS * 4, more = (int64_t)(three.st_size - one.st_size);
+    assert_true(more >= bytes && more < bytes + bytes / 2);
+    gpucc_model *model = NULL;
+    assert_ok(gpucc_open(path, NULL, &model));
+    gpucc_close(model);
+    world_end(&world);
+}
+
 static void equal_inputs_give_equal_bytes(void **state)
 {
     (void)state;
@@ -671,6 +708,7 @@ int main(void)
         cmocka_unit_test(runs_at_all_sizes_of_a_range),
         cmocka_unit_test(run_prepares_by_itself),
         cmocka_unit_test(the_file_asks_little_of_the_system),
+        cmocka_unit_test(equal_constants_are_stored_once),
         cmocka_unit_test(equal_inputs_give_equal_bytes),
         cmocka_unit_test(no_linker_leaves_nothing),
         cmocka_unit_test(a_sidecar_holds_the_weights),

@@ -344,6 +344,98 @@ static void test_verifier(void **state)
     arena_release(&arena);
 }
 
+/* Storage in memory that counts what is moved, and fails when told to. */
+struct counted {
+    unsigned char *bytes;
+    uint64_t size, reads, writes;
+    bool broken;
+};
+
+static bool counted_read(void *user, uint64_t at, void *data, size_t bytes)
+{
+    struct counted *c = user;
+    assert_true(at + bytes <= c->size);
+    memcpy(data, c->bytes + at, bytes);
+    c->reads++;
+    return !c->broken;
+}
+
+static bool counted_write(void *user, uint64_t at, const void *data, size_t bytes)
+{
+    struct counted *c = user;
+    assert_true(at + bytes <= c->size);
+    memcpy(c->bytes + at, data, bytes);
+    c->writes++;
+    return !c->broken;
+}
+
+static bool take_counted(void *user, uint64_t bytes, struct interp_storage *out)
+{
+    struct counted *c = user;
+    assert_true(bytes <= c->size);
+    *out = (struct interp_storage){counted_read, counted_write, c};
+    return true;
+}
+
+/* t = transpose(x); y[i] = sum over j of t[i, j] and z[j, i] = t[i, j] gathered by an index that is not
+ * affine: from memory and behind storage, through a window of 256 pages. The transpose moves each page a few
+ * times, not once a row. */
+static void test_storage(void **state)
+{
+    (void)state;
+    enum { ROWS = 700, COLUMNS = 900, PAGE = 4096 };
+    TEST_ARENA(arena);
+    struct fixture f;
+    fixture_init(&f, &arena);
+    const uint32_t x = add_buffer(&f, BUFFER_INPUT, DTYPE_I32, SIZES(ROWS, COLUMNS));
+    const uint32_t t = add_buffer(&f, BUFFER_TEMPORARY, DTYPE_I32, SIZES(COLUMNS, ROWS));
+    const uint32_t y = add_buffer(&f, BUFFER_OUTPUT, DTYPE_I32, SIZES(COLUMNS));
+    const uint32_t z = add_buffer(&f, BUFFER_OUTPUT, DTYPE_I32, SIZES(ROWS, COLUMNS));
+    struct nest *nest = add_nest(&f, 2, 0, (const int64_t[]){COLUMNS, ROWS});
+    const expr turned[] = {nest_axis(&f.d, nest, 1), nest_axis(&f.d, nest, 0)};
+    nest_store(&f.d, nest, t, NULL, expr_load(&f.pool, x, DTYPE_I32, 2, turned));
+    nest = add_nest(&f, 1, 1, (const int64_t[]){COLUMNS, ROWS});
+    const expr straight[] = {nest_axis(&f.d, nest, 0), nest_axis(&f.d, nest, 1)};
+    const uint32_t sum = nest_reduce(&f.d, nest, REDUCE_SUM, expr_load(&f.pool, t, DTYPE_I32, 2, straight));
+    nest_store(&f.d, nest, y, NULL, expr_reduced(&f.pool, sum, DTYPE_I32));
+    nest = add_nest(&f, 2, 0, (const int64_t[]){ROWS, COLUMNS});
+    const expr last = expr_index(&f.pool, COLUMNS - 1);
+    const expr gathered[] = {expr_binary(&f.pool, EXPR_MIN, last, nest_axis(&f.d, nest, 1)),
+                             nest_axis(&f.d, nest, 0)};
+    nest_store(&f.d, nest, z, NULL, expr_load(&f.pool, t, DTYPE_I32, 2, gathered));
+    static int32_t from[ROWS * COLUMNS], to[COLUMNS], wide[ROWS * COLUMNS], spilled[ROWS * COLUMNS];
+    static int32_t held_sums[COLUMNS], held_wide[ROWS * COLUMNS];
+    for (int i = 0; i < ROWS * COLUMNS; i++)
+        from[i] = i % 7919 * 31 - i;
+    assert_int_equal(run(&f, (void *const[]){from, NULL, held_sums, held_wide}, NULL), INTERP_DONE);
+    assert_memory_equal(from, held_wide, sizeof from);
+    struct counted counts[] = {{(unsigned char *)from, sizeof from, 0, 0, false},
+                               {(unsigned char *)spilled, sizeof spilled, 0, 0, false},
+                               {(unsigned char *)to, sizeof to, 0, 0, false},
+                               {(unsigned char *)wide, sizeof wide, 0, 0, false}};
+    struct interp_storage storages[4];
+    struct interp_buffer buffers[4] = {{0}};
+    for (int i = 0; i < 4; i++) {
+        storages[i] = (struct interp_storage){counted_read, i ? counted_write : NULL, &counts[i]};
+        buffers[i].storage = i == 1 ? NULL : &storages[i];
+    }
+    const struct interp_spill spill = {.pages = 256, .held = 1000, .take = take_counted, .user = &counts[1]};
+    memset(wide, 0xa5, sizeof wide);
+    assert_int_equal(interpret_stored(&f.d, NULL, buffers, &spill, NULL, &system_allocator), INTERP_DONE);
+    assert_memory_equal(to, held_sums, sizeof to);
+    assert_memory_equal(wide, held_wide, sizeof wide);
+    const uint64_t pages = sizeof from / PAGE + 1;
+    assert_true(counts[0].reads >= pages && counts[0].reads <= 12 * pages);
+    assert_true(counts[3].writes >= pages && counts[3].writes <= 4 * pages);
+    for (int i = 0; i < 4; i++) {
+        counts[i].broken = true;
+        assert_int_equal(interpret_stored(&f.d, NULL, buffers, &spill, NULL, &system_allocator),
+                         INTERP_STORAGE);
+        counts[i].broken = false;
+    }
+    arena_release(&arena);
+}
+
 static void test_print(void **state)
 {
     (void)state;
@@ -368,11 +460,17 @@ static void test_print(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_block_edges),        cmocka_unit_test(test_scattered_stores),
-        cmocka_unit_test(test_sum_accuracy),       cmocka_unit_test(test_reductions_and_temporaries),
-        cmocka_unit_test(test_out_of_range),       cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_dims_that_overflow), cmocka_unit_test(test_bool_bytes),
-        cmocka_unit_test(test_verifier),           cmocka_unit_test(test_print),
+        cmocka_unit_test(test_block_edges),
+        cmocka_unit_test(test_scattered_stores),
+        cmocka_unit_test(test_sum_accuracy),
+        cmocka_unit_test(test_reductions_and_temporaries),
+        cmocka_unit_test(test_out_of_range),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_dims_that_overflow),
+        cmocka_unit_test(test_bool_bytes),
+        cmocka_unit_test(test_storage),
+        cmocka_unit_test(test_verifier),
+        cmocka_unit_test(test_print),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
