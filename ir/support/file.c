@@ -235,21 +235,19 @@ bool file_write_all(struct arena *arena, const char *path, const void *data, siz
     return output_commit(&out);
 }
 
-/* The environment without the variables that change what a compiler or linker does behind our back. */
+/* What programs get to see: nothing that changes what a compiler or linker does behind our back (LD_RUN_PATH,
+ * LIBRARY_PATH, NVCC_APPEND_FLAGS, ...), and messages of one language. */
 static char **clean_environment(struct arena *arena)
 {
-    static const char *const removed[] = {"NVCC_PREPEND_FLAGS=", "NVCC_APPEND_FLAGS=", "LD_PRELOAD="};
-    size_t count = 0, kept = 0;
-    while (environ && environ[count])
-        count++;
-    char **clean = arena_new_array(arena, char *, count + 1);
-    for (size_t i = 0; i < count; i++) {
-        bool drop = false;
-        for (size_t j = 0; j < sizeof removed / sizeof *removed; j++)
-            drop = drop || strncmp(environ[i], removed[j], strlen(removed[j])) == 0;
-        if (!drop)
-            clean[kept++] = environ[i];
-    }
+    static const char *const kept[] = {"PATH=", "HOME=", "TMPDIR=", "LD_LIBRARY_PATH="};
+    const size_t room = sizeof kept / sizeof *kept;
+    char **clean = arena_new_array(arena, char *, room + 2);
+    size_t count = 0;
+    for (size_t i = 0; environ && environ[i]; i++)
+        for (size_t j = 0; j < room && count < room; j++)
+            if (strncmp(environ[i], kept[j], strlen(kept[j])) == 0)
+                clean[count++] = environ[i];
+    clean[count] = arena_string(arena, "LC_ALL=C");
     return clean;
 }
 

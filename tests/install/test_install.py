@@ -1,6 +1,6 @@
 """The installed tree, used as a stranger would: samples/file_type, built by find_package and by pkg-config.
 
-    test_install.py --build DIR --cmake PROGRAM --compiler CC [--model FILE --labels FILE]
+    test_install.py --build DIR --cmake PROGRAM --compiler CC --check-bundle PROGRAM [--model FILE --labels FILE]
 
 Installs the build to a folder, moves the tree elsewhere (nothing may remember its first place), compares the list of files
 with what README.md promises, builds the sample both ways from a copy of its folder, compiles the model with the installed
@@ -80,6 +80,7 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, required=True)
     parser.add_argument("--cmake", default="cmake")
     parser.add_argument("--compiler", default="cc")
+    parser.add_argument("--check-bundle", type=pathlib.Path, required=True)
     parser.add_argument("--model", type=pathlib.Path, default=ROOT / ".cache" / "models" / "magika.onnx")
     parser.add_argument("--labels", type=pathlib.Path, default=ROOT / ".cache" / "models" / "magika.json")
     options = parser.parse_args()
@@ -102,6 +103,7 @@ def main():
 
         bundle = folder / "magika.so"
         run(prefix / "bin" / "gpucc", options.model, "-o", bundle, "--target=cpu", env=environment)
+        run(options.check_bundle, bundle)
         session = onnxruntime.InferenceSession(options.model, providers=["CPUExecutionProvider"])
         labels = json.loads(options.labels.read_text())["target_labels_space"]
         expected = {}

@@ -1,7 +1,7 @@
 """Real models through gpucc and ONNX Runtime: weights, inputs, references, comparison.
 
     models.py check --gpucc PROGRAM --work DIR [--fetched DIR] [--device cpu|cuda:0] [--targets LIST]
-              [--record FILE] [NAME ...]
+              [--record FILE] [--check-bundle PROGRAM] [NAME ...]
     models.py prepare --work DIR [--fetched DIR] [NAME ...]     inputs and references only
     models.py list
 
@@ -11,7 +11,7 @@ set of dims in models.json and is compared with ONNX Runtime.
 
 Tolerance, of max |difference| / max |reference|: the larger of 1e-5 and four times ONNX Runtime's own noise (its results
 with optimisations off and on), at most 2e-4. Integers must be equal. --record: a file of figures for scripts/acceptance,
-NAME.error_of_allowed for each model, those of other models kept.
+NAME.error_of_allowed for each model, those of other models kept. --check-bundle: reads each bundle's ELF.
 """
 import argparse
 import json
@@ -165,6 +165,8 @@ def check_model(name, facts, options):
     start = time.monotonic()
     run_command([options.gpucc, path, "-o", bundle, f"--target={options.targets}"])
     seconds = time.monotonic() - start
+    if options.check_bundle:
+        run_command([options.check_bundle, bundle])
     worst = 0.0
     for dims, folder, record in sets:
         out = options.work / "outputs" / name
@@ -193,6 +195,7 @@ def main():
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--targets", default="cpu")
     parser.add_argument("--record", type=pathlib.Path)
+    parser.add_argument("--check-bundle", type=pathlib.Path)
     parser.add_argument("names", nargs="*")
     options = parser.parse_intermixed_args()
     options.work = options.work.resolve()

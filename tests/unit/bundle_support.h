@@ -12,6 +12,7 @@
 #include "gpucc/runtime.h"
 #include "ir/support/file.h"
 
+#include "tests/harness/bundle_elf.h"
 #include "tests/unit/support.h"
 
 enum { BIG_ELEMENTS = 1500 * 1000 };
@@ -177,7 +178,7 @@ static inline const char *world_path(struct bundle_world *world, const char *nam
     return arena_printf(world->arena, "%s/%s", world->folder, name);
 }
 
-/* Writes the bundle; messages end the test. */
+/* Writes the bundle and reads its ELF; messages end the test. */
 static inline const char *world_write(struct bundle_world *world, const char *name)
 {
     const char *path = world_path(world, name);
@@ -188,6 +189,7 @@ static inline const char *world_write(struct bundle_world *world, const char *na
             diag_print(&world->diagnostics, &world->diagnostics.items.items[i], &text);
         fail_msg("%s", text.data ? text.data : "no reason");
     }
+    assert_int_equal(bundle_elf_problems(path, stderr), 0);
     return path;
 }
 

@@ -277,14 +277,16 @@ static void programs_get_no_shell_and_a_clean_environment(void **state)
     assert_string_equal(log, "$HOME; `id` | *\n");
     setenv("NVCC_PREPEND_FLAGS", "-O0", 1);
     setenv("NVCC_APPEND_FLAGS", "-O0", 1);
-    setenv("GPUCC_TEST_KEPT", "yes", 1);
+    setenv("LD_RUN_PATH", "/nowhere", 1);
     assert_int_equal(
-        shell(&arena, "echo \"$NVCC_PREPEND_FLAGS$NVCC_APPEND_FLAGS$LD_PRELOAD$GPUCC_TEST_KEPT\"", &log), 0);
-    assert_string_equal(log, "yes\n");
+        shell(&arena, "echo \"$NVCC_PREPEND_FLAGS$NVCC_APPEND_FLAGS$LD_PRELOAD$LD_RUN_PATH $LC_ALL $PATH\"",
+              &log),
+        0);
+    assert_string_equal(log, arena_printf(&arena, " C %s\n", getenv("PATH")));
     assert_string_equal(getenv("NVCC_APPEND_FLAGS"), "-O0"); /* our own environment is untouched */
     unsetenv("NVCC_PREPEND_FLAGS");
     unsetenv("NVCC_APPEND_FLAGS");
-    unsetenv("GPUCC_TEST_KEPT");
+    unsetenv("LD_RUN_PATH");
     arena_release(&arena);
 }
 
