@@ -148,6 +148,44 @@ static void test_reductions(void **state)
     }
 }
 
+/* Equal addends round the same way each time: a sum in one accumulator would be off by 1e-5 and more. */
+static void test_long_sums_keep_their_digits(void **state)
+{
+    (void)state;
+    enum { ROWS = 4096, COLUMNS = 40 };
+    static float data[ROWS * COLUMNS], sums[COLUMNS];
+    TEST_ARENA(arena);
+    const int64_t axis = 0;
+    struct op_case c = {.op = OP_ReduceSum, .input_count = 1, .output_count = 1};
+    c.inputs[0] = shape(&arena, DTYPE_F32, SIZES(ROWS, COLUMNS));
+    c.outputs[0] = shape(&arena, DTYPE_F32, SIZES(1, COLUMNS));
+    add_attribute(&c, attribute_ints(ATTR_axes, 1, &axis));
+    struct graph *graph = graph_new(&arena);
+    struct symbols symbols = {.dims = &graph->dims};
+    struct diagnostics diagnostics;
+    diagnostics_init(&diagnostics, &arena, "case");
+    const node_id node = case_node(&arena, &c, &symbols, graph);
+    struct exprs pool;
+    struct definition definition;
+    exprs_init(&pool, &arena, &graph->dims);
+    assert_true(define_node(graph, node, &pool, &diagnostics, &definition));
+    for (int i = 0; i < ROWS * COLUMNS; i++)
+        data[i] = 0.1f + 0.01f * (float)(i % COLUMNS);
+    for (unsigned i = 0; i < 2; i++) {
+        struct group_test *test = arena_new(&arena, struct group_test);
+        if (!level(i))
+            continue;
+        assert_true(group_test_build(test, &arena, &definition, level(i), NULL, 0));
+        group_test_run(test, NULL, (void *[]){data, sums}, group_test_scratch(test), 3);
+        for (int k = 0; k < COLUMNS; k++) {
+            const double exact = (double)ROWS * (double)data[k];
+            assert_true(fabs((double)sums[k] - exact) <= 2e-6 * exact);
+        }
+        group_test_close(test);
+    }
+    arena_release(&arena);
+}
+
 static void check_softmax(enum op op, int64_t axis, int rank, const int64_t *sizes)
 {
     TEST_ARENA(arena);
@@ -237,8 +275,9 @@ static void test_windows(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_maps), cmocka_unit_test(test_transposes), cmocka_unit_test(test_reductions),
-        cmocka_unit_test(test_rows), cmocka_unit_test(test_windows),
+        cmocka_unit_test(test_maps),       cmocka_unit_test(test_transposes),
+        cmocka_unit_test(test_reductions), cmocka_unit_test(test_long_sums_keep_their_digits),
+        cmocka_unit_test(test_rows),       cmocka_unit_test(test_windows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

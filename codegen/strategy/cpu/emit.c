@@ -6,6 +6,7 @@
 #include <string.h>
 
 enum { MAX_UNROLLED_POINTS = 64, MAX_UNROLLED_COST = 2000, FEW_VECTORS = 4 };
+enum { SUM_BLOCK = 32 }; /* points that are added to one accumulator before it joins the sum */
 
 /* ---- the kernel
  * -------------------------------------------------------------------------------------------------- */
@@ -435,26 +436,81 @@ static void store_sums(struct emitter *emitter, struct block *block, const struc
     emit_stores(emitter, &body, nest);
 }
 
-static struct block open_reduced(struct emitter *emitter, struct block *block, const struct flat_nest *nest)
+/* Loops over the reduced axes `from` .. `to`, both of the nest's count. */
+static struct block open_reduced(struct emitter *emitter, struct block *block, const struct flat_nest *nest,
+                                 uint32_t from, uint32_t to)
 {
     struct block inner = *block, next;
-    for (uint32_t axis = nest->rank; axis < nest->rank + nest->reduce_rank; axis++) {
+    for (uint32_t axis = from; axis < to; axis++) {
         emit_axis(emitter, &inner, nest, axis, LOOP_SERIAL, &next);
         inner = next;
     }
     return inner;
 }
 
+/* The innermost reduced axis that is long, where rounding gathers along it; NO_AXIS: none. */
+static uint32_t long_sum_axis(const struct flat_nest *nest)
+{
+    bool rounds = false;
+    for (uint32_t r = 0; r < nest->reduction_count; r++)
+        rounds =
+            rounds || (nest->reductions[r].op == REDUCE_SUM && dtype_is_float(accumulator_type(nest, r)));
+    for (uint32_t axis = nest->rank + nest->reduce_rank; rounds && axis > nest->rank; axis--)
+        if (hinted(nest->definition->pool->dims, &nest->extents[axis - 1], 1) > SUM_BLOCK)
+            return axis - 1;
+    return NO_AXIS;
+}
+
+static void add_bodies(struct emitter *emitter, struct block *block, const struct flat_nest *nest,
+                       uint32_t vector, const uint32_t *sums)
+{
+    struct block body;
+    emit_axis(emitter, block, nest, vector, LOOP_VECTORISE, &body);
+    for (uint32_t r = 0; r < nest->reduction_count; r++)
+        add_to_sum(emitter, &body, nest, vector, r, sums[r],
+                   lower_expr(&emitter->lowering, nest->reductions[r].body));
+}
+
+/* A long sum is one of short sums: added one by one, equal addends round the same way each time, and the
+ * error grows with their count. */
+static void add_in_blocks(struct emitter *emitter, struct block *block, const struct flat_nest *nest,
+                          uint32_t vector, uint32_t axis, const uint32_t *sums)
+{
+    struct kernel *kernel = emitter->kernel;
+    struct exprs *pool = kernel->pool;
+    uint32_t partial[MAX_BUFFERS];
+    const uint32_t end_of_axes = nest->rank + nest->reduce_rank;
+    const expr extent = kernel_dim(kernel, nest->extents[axis]), length = expr_index(pool, SUM_BLOCK);
+    struct block inner = open_reduced(emitter, block, nest, nest->rank, axis), body, next;
+    expr begin;
+    build_for(&inner, "begin", expr_index(pool, 0), extent, length, LOOP_SERIAL, &body, &begin);
+    const expr end = build_declare(
+        &body, "end", expr_binary(pool, EXPR_MIN, expr_binary(pool, EXPR_ADD, begin, length), extent));
+    clear_sums(emitter, &body, nest, vector, partial);
+    const struct statement *statement =
+        build_for(&body, "i", begin, end, 0, LOOP_SERIAL, &next, &emitter->axes[axis]);
+    kernel->variables.items[statement->variable].extent = nest->extents[axis];
+    emitter->axes[axis] = kernel_variable(kernel, statement->variable);
+    next = open_reduced(emitter, &next, nest, axis + 1, end_of_axes);
+    add_bodies(emitter, &next, nest, vector, partial);
+    emit_axis(emitter, &body, nest, vector, LOOP_VECTORISE, &next);
+    for (uint32_t r = 0; r < nest->reduction_count; r++)
+        add_to_sum(emitter, &next, nest, vector, r, sums[r],
+                   kernel_element(kernel, partial[r], chunk_position(emitter, vector), 1));
+}
+
 static void emit_column(struct emitter *emitter, struct block *block, const struct flat_nest *nest,
                         uint32_t vector)
 {
     uint32_t sums[MAX_BUFFERS];
+    const uint32_t axis = long_sum_axis(nest);
     clear_sums(emitter, block, nest, vector, sums);
-    struct block inner = open_reduced(emitter, block, nest), body;
-    emit_axis(emitter, &inner, nest, vector, LOOP_VECTORISE, &body);
-    for (uint32_t r = 0; r < nest->reduction_count; r++)
-        add_to_sum(emitter, &body, nest, vector, r, sums[r],
-                   lower_expr(&emitter->lowering, nest->reductions[r].body));
+    if (axis != NO_AXIS) {
+        add_in_blocks(emitter, block, nest, vector, axis, sums);
+    } else {
+        struct block inner = open_reduced(emitter, block, nest, nest->rank, nest->rank + nest->reduce_rank);
+        add_bodies(emitter, &inner, nest, vector, sums);
+    }
     store_sums(emitter, block, nest, vector, sums);
 }
 
@@ -492,7 +548,7 @@ static void emit_window(struct emitter *emitter, struct block *block, const stru
     const bool chunked = vector == emitter->chunk_axis;
     uint32_t sums[1];
     clear_sums(emitter, block, nest, vector, sums);
-    struct block inner = open_reduced(emitter, block, nest), body;
+    struct block inner = open_reduced(emitter, block, nest, nest->rank, nest->rank + nest->reduce_rank), body;
     expr begin = chunked ? emitter->chunk_begin : expr_index(pool, 0);
     expr end = chunked ? emitter->chunk_end : kernel_dim(kernel, nest->extents[vector]);
     expr condition = expr_int(pool, DTYPE_BOOL, 1), run;
