@@ -534,42 +534,10 @@ static void assemble(struct tables *t)
     writer->blob.length = blob.length;
 }
 
-/* A copy into a buffer that another copy or kernel still has to read cannot be ordered (struct bundle_copy).
- */
-static bool copies_can_be_ordered(const struct bundle_writer *writer)
-{
-    const struct graph *graph = writer->inputs->graph;
-    for (uint32_t i = 0; i < writer->inputs->target_count; i++) {
-        const struct plan *plan = writer->inputs->targets[i].plan;
-        for (uint32_t k = 0; k < plan->copies.count; k++) {
-            const struct plan_buffer *from = &plan->buffers.items[plan->copies.items[k].from];
-            const struct plan_buffer *to = &plan->buffers.items[plan->copies.items[k].to];
-            bool into_alias = false, from_alias = false;
-            for (uint32_t a = 0; a < graph->aliases.count; a++) {
-                into_alias =
-                    into_alias || (to->kind == PLAN_OUTPUT && graph->aliases.items[a].output == to->index);
-                from_alias =
-                    from_alias || (from->kind == PLAN_INPUT && graph->aliases.items[a].input == from->index &&
-                                   !(to->kind == PLAN_OUTPUT && graph->aliases.items[a].output == to->index));
-            }
-            if (into_alias && from_alias) {
-                diag_error(writer->diagnostics, DIAG_unsupported_case, NULL,
-                           "output %u lives in an input's buffer and is a copy of another input that is "
-                           "overwritten too",
-                           to->index);
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
 bool bundle_make_tables(struct bundle_writer *writer)
 {
     struct tables t = {.writer = writer, .arena = writer->arena, .dims = &writer->inputs->graph->dims};
     struct tables marked;
-    if (!copies_can_be_ordered(writer))
-        return false;
     vec_push(t.arena, &t.strings, '\0');
     marked = t;
     build_rows(&marked);

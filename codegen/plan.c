@@ -1,8 +1,10 @@
-/* From groups to a plan: a strategy for each group, kernels that are equal made one, buffers with live ranges.
+/* From groups to a plan: a strategy for each group, kernels that are equal made one, buffers with live
+ * ranges.
  *
- * Buffers. Every value that a group stores or loads has one plan buffer: the caller's (graph inputs and outputs), a
- * constant, or a stretch of the arena that is live from its first launch to its last. A group that only copies a buffer
- * element for element in the same flat order needs no launch: its result is another name of the source buffer.
+ * Buffers. Every value that a group stores or loads has one plan buffer: the caller's (graph inputs and
+ * outputs), a constant, or a stretch of the arena that is live from its first launch to its last. A group
+ * that only copies a buffer element for element in the same flat order needs no launch: its result is another
+ * name of the source buffer.
  *
  * Nothing here knows sizes: elements stay dims, and the runtime's planner places the arena in `prepare`. */
 #include "codegen/plan.h"
@@ -33,8 +35,8 @@ struct plan_strategy_context plan_strategy_context(const struct graph *graph, co
     };
 }
 
-static uint32_t add_buffer(struct planner *planner, enum plan_buffer_kind kind, uint32_t index, enum dtype dtype,
-                           dim elements)
+static uint32_t add_buffer(struct planner *planner, enum plan_buffer_kind kind, uint32_t index,
+                           enum dtype dtype, dim elements)
 {
     struct plan_buffer buffer = {.kind = kind,
                                  .index = index,
@@ -47,8 +49,8 @@ static uint32_t add_buffer(struct planner *planner, enum plan_buffer_kind kind, 
     return planner->plan->buffers.count - 1;
 }
 
-static uint32_t add_constant(struct planner *planner, value_id value, const struct definition *recipe, enum dtype dtype,
-                             int64_t elements)
+static uint32_t add_constant(struct planner *planner, value_id value, const struct definition *recipe,
+                             enum dtype dtype, int64_t elements)
 {
     struct plan_constant constant = {.value = value, .recipe = recipe, .dtype = dtype, .elements = elements};
     vec_push(planner->arena, &planner->plan->constants, constant);
@@ -59,6 +61,7 @@ static uint32_t add_constant(struct planner *planner, value_id value, const stru
 /* The plan buffer of a graph value, made on first use. */
 static uint32_t value_buffer(struct planner *planner, value_id value)
 {
+    value = planner->same_as[value];
     if (planner->value_buffers[value] != UINT32_MAX)
         return planner->value_buffers[value];
     const struct tensor_type *type = &graph_value(planner->graph, value)->type;
@@ -74,8 +77,8 @@ static uint32_t value_buffer(struct planner *planner, value_id value)
     return buffer;
 }
 
-/* Inputs and outputs first, so that their values have the caller's memory. An output that is an input, a constant, or the
- * value of an earlier output is copied at the end. */
+/* Inputs and outputs first, so that their values have the caller's memory. An output that is an input, a
+ * constant, or the value of an earlier output is copied at the end. */
 static void add_caller_buffers(struct planner *planner)
 {
     const struct graph *graph = planner->graph;
@@ -88,12 +91,12 @@ static void add_caller_buffers(struct planner *planner)
     for (uint32_t i = 0; i < graph->outputs.count; i++) {
         value_id value = graph->outputs.items[i].value;
         const struct tensor_type *type = &graph_value(graph, value)->type;
-        uint32_t buffer = add_buffer(planner, PLAN_OUTPUT, i, type->dtype, tensor_elements(planner->dims, type));
-        bool aliased = false;
-        for (uint32_t k = 0; k < graph->aliases.count; k++)
-            aliased |= graph->aliases.items[k].output == i;
-        /* An aliased output is computed in the arena and copied last: its input may be read until then. */
-        if (planner->init[value] || planner->value_buffers[value] != UINT32_MAX || aliased) {
+        uint32_t buffer =
+            add_buffer(planner, PLAN_OUTPUT, i, type->dtype, tensor_elements(planner->dims, type));
+        /* An aliased output is computed in the arena at first: its input may be read until the end. */
+        const bool aliased = planner_alias_of(graph, i) != UINT32_MAX;
+        if (planner->init[value] || planner->same_as[value] != value ||
+            planner->value_buffers[value] != UINT32_MAX || aliased) {
             struct plan_copy copy = {.from = value_buffer(planner, value), .to = buffer};
             vec_push(planner->arena, &planner->plan->copies, copy);
         } else {
@@ -106,7 +109,8 @@ static void add_caller_buffers(struct planner *planner)
 static int flat_copy_source(const struct group *group)
 {
     const struct definition *body = &group->body;
-    if (body->nests.count != 1 || body->nests.items[0].reduction_count || body->nests.items[0].store_count != 1)
+    if (body->nests.count != 1 || body->nests.items[0].reduction_count ||
+        body->nests.items[0].store_count != 1)
         return -1;
     const struct nest *nest = &body->nests.items[0];
     const struct nest_store *store = &nest->stores[0];
@@ -116,13 +120,15 @@ static int flat_copy_source(const struct group *group)
     uint32_t from = (uint32_t)load->value;
     const struct tensor_type *source = &body->buffers.items[from].type;
     const struct tensor_type *target = &body->buffers.items[store->buffer].type;
-    if (source->dtype != target->dtype || dim_equal(body->pool->dims, tensor_elements(body->pool->dims, source),
-                                                    tensor_elements(body->pool->dims, target)) != 1)
+    if (source->dtype != target->dtype ||
+        dim_equal(body->pool->dims, tensor_elements(body->pool->dims, source),
+                  tensor_elements(body->pool->dims, target)) != 1)
         return -1;
     expr axes[MAX_AXES];
     for (uint32_t i = 0; i < nest->rank; i++)
         axes[i] = expr_axis(body->pool, i, nest->extents[i]);
-    return flat_index(body->pool, source, load->arguments) == flat_index(body->pool, target, axes) ? (int)from : -1;
+    return flat_index(body->pool, source, load->arguments) == flat_index(body->pool, target, axes) ? (int)from
+                                                                                                   : -1;
 }
 
 /* True when the group's result needs no launch. */
@@ -152,8 +158,9 @@ static void mark_use(struct planner *planner, uint32_t buffer, uint32_t launch)
         item->last = launch;
 }
 
-static uint32_t argument_buffer(struct planner *planner, const struct group *group, const struct lowered_group *lowered,
-                                const struct argument *argument, uint32_t *temporaries, uint32_t *derived)
+static uint32_t argument_buffer(struct planner *planner, const struct group *group,
+                                const struct lowered_group *lowered, const struct argument *argument,
+                                uint32_t *temporaries, uint32_t *derived)
 {
     if (argument->kind == ARGUMENT_BUFFER) {
         value_id value = group->values[argument->index];
@@ -180,7 +187,8 @@ static uint32_t argument_buffer(struct planner *planner, const struct group *gro
     return derived[argument->index];
 }
 
-uint32_t planner_derived_buffer(struct planner *planner, const struct group *group, const struct derived *derived)
+uint32_t planner_derived_buffer(struct planner *planner, const struct group *group,
+                                const struct derived *derived)
 {
     value_id value = group->values[derived->source];
     const struct tensor_type *type = &derived->recipe.buffers.items[1].type;
@@ -209,7 +217,8 @@ static uint32_t *unset(struct arena *arena, uint32_t count)
     return items;
 }
 
-static bool add_launches(struct planner *planner, const struct group *group, const struct lowered_group *lowered)
+static bool add_launches(struct planner *planner, const struct group *group,
+                         const struct lowered_group *lowered)
 {
     uint32_t *temporaries = unset(planner->arena, lowered->temporaries.count);
     uint32_t *derived = unset(planner->arena, lowered->derived.count);
@@ -231,7 +240,8 @@ static bool add_launches(struct planner *planner, const struct group *group, con
             return false;
         vec_push(planner->arena, &planner->plan->launches, launch);
     }
-    /* Temporaries of a group may be handed from launch to launch: keep them whole for the time of the group. */
+    /* Temporaries of a group may be handed from launch to launch: keep them whole for the time of the group.
+     */
     for (uint32_t i = 0; i < lowered->temporaries.count; i++)
         if (temporaries[i] != UINT32_MAX)
             mark_use(planner, temporaries[i], first_launch);
@@ -247,14 +257,14 @@ static bool plan_group(struct planner *planner, const struct group *group)
     struct config config;
     struct text why;
     text_init(&why, planner->arena);
-    const struct strategy *strategy =
-        strategy_choose(&context.base, planner->options->optimisation, &config, planner->options->explain ? &why : NULL);
+    const struct strategy *strategy = strategy_choose(&context.base, planner->options->optimisation, &config,
+                                                      planner->options->explain ? &why : NULL);
     struct lowered_group lowered = {0};
     struct text reason;
     text_init(&reason, planner->arena);
     if (!strategy->build(&context.base, &config, &lowered, &reason)) {
-        diag_error(planner->diagnostics, DIAG_internal, group->location, "strategy %s refused a group that it takes: %s",
-                   strategy->name, reason.data);
+        diag_error(planner->diagnostics, DIAG_internal, group->location,
+                   "strategy %s refused a group that it takes: %s", strategy->name, reason.data);
         return false;
     }
     if (planner->options->explain) {
@@ -294,10 +304,19 @@ bool plan_build(const struct graph *graph, const struct grouping *grouping, cons
         .init = init_values(graph, arena),
         .value_buffers = unset(arena, graph->values.count),
     };
+    planner.same_as = arena_new_array(arena, value_id, graph->values.count);
+    for (uint32_t i = 0; i < graph->values.count; i++)
+        planner.same_as[i] = i;
+    for (uint32_t i = 0; i < grouping->views.count; i++)
+        planner.same_as[grouping->views.items[i].value] = grouping->views.items[i].of;
+    if (!planner_check_aliases(&planner))
+        return false;
     add_caller_buffers(&planner);
     for (uint32_t i = 0; i < grouping->groups.count; i++)
         if (!plan_group(&planner, &grouping->groups.items[i]))
             return false;
+    if (!planner_place_outputs(&planner))
+        return false;
     mark_copies(&planner);
     planner_share_in_place(&planner);
     return true;

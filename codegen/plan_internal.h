@@ -30,6 +30,7 @@ struct planner {
     struct plan *plan;
     const bool *init;
     uint32_t *value_buffers; /* [value]: plan buffer, UINT32_MAX: none yet */
+    value_id *same_as;       /* [value]: the value whose memory it is; itself where it has its own */
     uint32_t *group_buffers; /* [buffer of the group that is being planned], for those without a value */
     VEC(struct known_derived) derived;
     VEC(const char *) kernel_keys; /* [kernel]: canonical text that equal kernels share */
@@ -47,5 +48,12 @@ bool planner_add_kernel(struct planner *planner, const struct group *group, stru
 /* plan_memory.c: before launches are added, marks parameters that may share memory; afterwards, shares them. */
 void planner_allow_in_place(struct planner *planner, const struct group *group, struct lowered_group *lowered);
 void planner_share_in_place(struct planner *planner);
+
+/* plan_alias.c: the input whose buffer an output lives in, UINT32_MAX: none. */
+uint32_t planner_alias_of(const struct graph *graph, uint32_t output);
+/* False: an alias is impossible (reported). */
+bool planner_check_aliases(struct planner *planner);
+/* Behind all launches: results go straight into aliased outputs where they can; orders the copies that are left. */
+bool planner_place_outputs(struct planner *planner);
 
 #endif

@@ -1,8 +1,10 @@
-/* Memory of a plan: results that take over the memory of an operand that dies with them, and the arena's size.
+/* Memory of a plan: results that take over the memory of an operand that dies with them, and the arena's
+ * size.
  *
- * In place. A group of one map nest that loads an operand only at the point that it stores may write its result over the
- * operand. Whether the operand is dead is known only when all launches are there, so the kernel is prepared for sharing
- * first (`in_place` on both parameters) and the memory is shared afterwards where the live ranges allow it. */
+ * In place. A group of one map nest that loads an operand only at the point that it stores may write its
+ * result over the operand. Whether the operand is dead is known only when all launches are there, so the
+ * kernel is prepared for sharing first (`in_place` on both parameters) and the memory is shared afterwards
+ * where the live ranges allow it. */
 #include "codegen/plan_internal.h"
 #include "runtime/arena_plan.h"
 
@@ -52,14 +54,28 @@ static bool is_arena_value(const struct planner *planner, value_id value)
 {
     if (!value || planner->init[value])
         return false;
-    uint32_t buffer = planner->value_buffers[value];
+    uint32_t buffer = planner->value_buffers[planner->same_as[value]];
     return buffer == UINT32_MAX || planner->plan->buffers.items[buffer].kind == PLAN_ARENA;
 }
 
-static bool may_overwrite(struct planner *planner, const struct group *group, const struct nest *nest, uint32_t input)
+/* The value is the input of the graph whose buffer `result`, an output, lives in. */
+static bool is_aliased_input(const struct planner *planner, value_id value, value_id result)
+{
+    const struct graph *graph = planner->graph;
+    for (uint32_t i = 0; i < graph->aliases.count; i++)
+        if (graph->inputs.items[graph->aliases.items[i].input] == value &&
+            graph->outputs.items[graph->aliases.items[i].output].value == result)
+            return true;
+    return false;
+}
+
+static bool may_overwrite(struct planner *planner, const struct group *group, const struct nest *nest,
+                          uint32_t input)
 {
     const struct definition *body = &group->body;
-    if (body->buffers.items[input].role != BUFFER_INPUT || !is_arena_value(planner, group->values[input]))
+    if (body->buffers.items[input].role != BUFFER_INPUT ||
+        (!is_arena_value(planner, group->values[input]) &&
+         !is_aliased_input(planner, group->values[input], group->values[nest->stores[0].buffer])))
         return false;
     bool *visited = arena_new_array(planner->arena, bool, body->pool->nodes.count);
     for (uint32_t s = 0; s < nest->store_count; s++)
@@ -71,12 +87,13 @@ static bool may_overwrite(struct planner *planner, const struct group *group, co
 void planner_allow_in_place(struct planner *planner, const struct group *group, struct lowered_group *lowered)
 {
     const struct definition *body = &group->body;
-    if (planner->options->optimisation < 1 || body->nests.count != 1 || body->nests.items[0].reduction_count ||
-        lowered->launches.count != 1)
+    if (planner->options->optimisation < 1 || body->nests.count != 1 ||
+        body->nests.items[0].reduction_count || lowered->launches.count != 1)
         return;
     const struct nest *nest = &body->nests.items[0];
     const struct kernel_launch *launch = &lowered->launches.items[0];
-    if (nest->store_count != 1 || nest->stores[0].indices || !is_arena_value(planner, group->values[nest->stores[0].buffer]))
+    if (nest->store_count != 1 || nest->stores[0].indices ||
+        !is_arena_value(planner, group->values[nest->stores[0].buffer]))
         return;
     uint32_t output = nest->stores[0].buffer;
     int to = parameter_of(launch, output);
@@ -88,9 +105,8 @@ void planner_allow_in_place(struct planner *planner, const struct group *group, 
             continue;
         launch->kernel->memories.items[from].in_place = true;
         launch->kernel->memories.items[to].in_place = true;
-        struct in_place_pair pair = {.launch = planner->plan->launches.count,
-                                     .input = (uint32_t)from,
-                                     .output = (uint32_t)to};
+        struct in_place_pair pair = {
+            .launch = planner->plan->launches.count, .input = (uint32_t)from, .output = (uint32_t)to};
         vec_push(planner->arena, &planner->pairs, pair);
         return;
     }
@@ -103,8 +119,10 @@ static uint32_t root_of(const struct plan *plan, uint32_t buffer)
     return buffer;
 }
 
-/* Another parameter of the launch is the same memory: it may be read elsewhere than at the point that is written. */
-static bool bound_twice(const struct plan *plan, const struct plan_launch *launch, uint32_t parameter, uint32_t root)
+/* Another parameter of the launch is the same memory: it may be read elsewhere than at the point that is
+ * written. */
+static bool bound_twice(const struct plan *plan, const struct plan_launch *launch, uint32_t parameter,
+                        uint32_t root)
 {
     uint32_t count = plan->kernels.items[launch->kernel].kernel->global_count;
     for (uint32_t i = 0; i < count; i++)
@@ -122,8 +140,8 @@ void planner_share_in_place(struct planner *planner)
         uint32_t input = root_of(plan, launch->buffers[pair->input]);
         uint32_t output = launch->buffers[pair->output];
         struct plan_buffer *from = &plan->buffers.items[input], *to = &plan->buffers.items[output];
-        if (input == output || from->kind != PLAN_ARENA || to->kind != PLAN_ARENA || to->shares != UINT32_MAX ||
-            from->last != pair->launch || to->first != pair->launch ||
+        if (input == output || from->kind != PLAN_ARENA || to->kind != PLAN_ARENA ||
+            to->shares != UINT32_MAX || from->last != pair->launch || to->first != pair->launch ||
             bound_twice(plan, launch, pair->input, input))
             continue;
         to->shares = input;

@@ -216,6 +216,20 @@ static void import_outputs(struct importer *importer, struct import_scope *scope
     }
 }
 
+/* One buffer holds one output. */
+static void add_alias(struct importer *importer, struct alias alias, const struct import_alias *wanted)
+{
+    struct graph *graph = importer->graph;
+    for (uint32_t i = 0; i < graph->aliases.count; i++)
+        if (graph->aliases.items[i].output == alias.output || graph->aliases.items[i].input == alias.input) {
+            import_fail(importer, DIAG_bad_option, NULL,
+                        "--alias %s=%s: the output or the input stands in another --alias already",
+                        import_quote(importer, wanted->output), import_quote(importer, wanted->input));
+            return;
+        }
+    vec_push(graph->arena, &graph->aliases, alias);
+}
+
 static void import_aliases(struct importer *importer)
 {
     struct graph *graph = importer->graph;
@@ -235,7 +249,7 @@ static void import_aliases(struct importer *importer)
             import_fail(importer, DIAG_bad_option, NULL, "no input is named %s",
                         import_quote(importer, wanted->input));
         else
-            vec_push(graph->arena, &graph->aliases, alias);
+            add_alias(importer, alias, wanted);
     }
 }
 

@@ -16,9 +16,16 @@ struct group {
     VEC(node_id) nodes;
 };
 
-/* All groups of one target, in execution order. Every value that is not inside one group is stored by exactly one. */
+/* `value` has the elements of `of` in the same flat order: it is that value's memory. */
+struct value_view {
+    value_id value, of;
+};
+
+/* All groups of one target, in execution order. Every value that is not inside one group is stored by exactly one, or is a
+ * view of one that is. */
 struct grouping {
     VEC(struct group) groups;
+    VEC(struct value_view) views;
 };
 
 void group_print(const struct graph *graph, const struct group *group, struct text *out);

@@ -83,14 +83,13 @@ const dim *infer_value_contents(struct infer *infer, value_id id, uint32_t *coun
     return value->contents;
 }
 
-/* The input's elements are symbols: it is read on the host. */
+/* The input's elements are symbols: it is read on the host. They have no name: equal names are merged. */
 static void become_host_input(struct infer *infer, value_id id, uint32_t count)
 {
     const struct value *value = graph_value(infer->graph, id);
     dim contents[MAX_CONTENTS];
     for (uint32_t i = 0; i < count; i++)
-        contents[i] = dim_symbol(&infer->graph->dims, &(struct symbol){.name = value->name,
-                                                                       .source = SYMBOL_INPUT_VALUE,
+        contents[i] = dim_symbol(&infer->graph->dims, &(struct symbol){.source = SYMBOL_INPUT_VALUE,
                                                                        .input = value->index,
                                                                        .axis = i,
                                                                        .low = 0,

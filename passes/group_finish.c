@@ -54,6 +54,7 @@ static void emit(struct emission *emission, uint32_t u)
         if (emission->states[item] == STATE_DONE)
             continue;
         emission->states[item] = STATE_DONE;
+        drop_doubled_stores(emission->grouper, emission->grouper->units.items[item], emission->out);
         const struct group group = unit_group(emission->grouper, emission->grouper->units.items[item]);
         vec_push(emission->grouper->graph->arena, &emission->out->groups, group);
     }

@@ -123,6 +123,12 @@ bool makes_cycle(struct grouper *grouper, const struct unit *consumer, const str
 /* Appends an elementwise unit that spreads the result of rows over the rows again. */
 bool append_to_rows(struct grouper *grouper, struct unit *unit);
 
+/* ---- group_views.c
+ * ------------------------------------------------------------------------------------------------- */
+
+/* Of two stores that put the same elements in the same flat order one goes; noted in out->views. */
+void drop_doubled_stores(struct grouper *grouper, struct unit *unit, struct grouping *out);
+
 /* ---- group_finish.c
  * ------------------------------------------------------------------------------------------------ */
 

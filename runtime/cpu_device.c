@@ -100,22 +100,8 @@ static gpucc_status enqueue(struct runtime_context *context, void *stream, struc
     return GPUCC_OK;
 }
 
-/* Outputs that live in an input's buffer: the caller may give two buffers here; the work is done in the
- * output's. */
 static gpucc_status run(struct runtime_context *context, struct runtime_error *error)
 {
-    const struct bundle_tables *tables = &context->model->tables;
-    for (uint32_t i = 0; i < tables->output_count; i++) {
-        uint32_t alias = tables->outputs[i].alias_input;
-        if (alias == BUNDLE_NONE || context->output_data[i] == context->input_data[alias])
-            continue;
-        if (context->input_bytes[alias] > context->output_bytes[i])
-            return runtime_fail(error, GPUCC_INVALID_ARGUMENT,
-                                "output %u cannot hold input %u, whose buffer it lives in", i, alias);
-        if (context->input_bytes[alias])
-            memmove(context->output_data[i], context->input_data[alias], (size_t)context->input_bytes[alias]);
-        context->input_data[alias] = context->output_data[i];
-    }
     bind_buffers(context);
     return enqueue(context, NULL, error);
 }

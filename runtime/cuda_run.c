@@ -9,7 +9,8 @@ static uint64_t rounded(uint64_t bytes)
     return (bytes + BUNDLE_ALIGNMENT - 1) / BUNDLE_ALIGNMENT * BUNDLE_ALIGNMENT;
 }
 
-/* Both blocks hold all inputs, then all outputs that live in no input. */
+/* Both blocks hold all inputs, then all outputs: here one that lives in an input's buffer may have its own.
+ */
 static uint64_t total_bytes(const struct runtime_context *context)
 {
     const struct bundle_tables *tables = &context->model->tables;
@@ -83,10 +84,8 @@ static gpucc_status run_on_device(struct runtime_context *context, void **host, 
     const struct cuda_state *state = cuda_state_of(context);
     gpucc_status status = move_in(context, error);
     for (uint32_t i = 0; i < tables->output_count; i++) {
-        uint32_t alias = tables->outputs[i].alias_input;
         host[i] = context->output_data[i];
-        context->output_data[i] =
-            alias != BUNDLE_NONE ? context->input_data[alias] : (char *)state->io + output_offset(context, i);
+        context->output_data[i] = (char *)state->io + output_offset(context, i);
     }
     if (status == GPUCC_OK) {
         bind_buffers(context);
@@ -112,14 +111,7 @@ static gpucc_status run_on_device(struct runtime_context *context, void **host, 
 
 gpucc_status cuda_run(struct runtime_context *context, struct runtime_error *error)
 {
-    const struct bundle_tables *tables = &context->model->tables;
     struct cuda_state *state = cuda_state_of(context);
-    for (uint32_t i = 0; i < tables->output_count; i++) {
-        uint32_t alias = tables->outputs[i].alias_input;
-        if (alias != BUNDLE_NONE && context->input_bytes[alias] < context->output_bytes[i])
-            return runtime_fail(error, GPUCC_INVALID_ARGUMENT,
-                                "output %u is larger than input %u, in which it lives", i, alias);
-    }
     gpucc_status status = cuda_enter_for(context, error);
     if (status != GPUCC_OK)
         return status;

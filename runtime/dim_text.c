@@ -36,7 +36,7 @@ const char *bundle_symbol_text(const struct bundle_tables *tables, uint32_t symb
         return text;
     }
     runtime_escape(tables->strings + tables->inputs[row->input].name, name, sizeof name);
-    snprintf(text, bytes, row->source == BUNDLE_INPUT_AXIS ? "%s[%u]" : "value of %s[%u]", name, row->axis);
+    snprintf(text, bytes, "%s[%u]", name, row->axis); /* an axis, or an element where values are sizes */
     return text;
 }
 

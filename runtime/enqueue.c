@@ -196,7 +196,7 @@ static bool overlap(const void *a, uint64_t a_bytes, const void *b, uint64_t b_b
     return a_bytes && b_bytes && (x < y ? y - x < a_bytes : x - y < b_bytes);
 }
 
-/* An output may not lie over an input or another output, but on its own alias exactly. */
+/* An output may not lie over an input or another output, but on its own alias exactly. `aliases`: it must. */
 static gpucc_status check_overlap(const struct runtime_context *context, bool aliases,
                                   struct runtime_error *error)
 {
@@ -211,7 +211,8 @@ static gpucc_status check_overlap(const struct runtime_context *context, bool al
                                 tensor_text(context, true, i, text),
                                 tensor_text(context, false, alias, other));
         for (uint32_t j = 0; j < tables->input_count; j++)
-            if (j != alias && overlap(data, bytes, context->input_data[j], context->input_bytes[j]))
+            if (!(j == alias && data == context->input_data[j]) &&
+                overlap(data, bytes, context->input_data[j], context->input_bytes[j]))
                 return runtime_fail(error, GPUCC_INVALID_ARGUMENT, "%s overlaps %s",
                                     tensor_text(context, true, i, text),
                                     tensor_text(context, false, j, other));

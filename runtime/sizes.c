@@ -27,7 +27,7 @@ void sizes_release(struct sizes *sizes)
     *sizes = (struct sizes){0};
 }
 
-/* Is `name` "INPUT[AXIS]" with an axis of an input (or an element of its value)? */
+/* Is `name` "INPUT[AXIS]" with an axis of an input, or an element where the input's value is sizes? */
 static bool parse_axis(const struct bundle_tables *tables, const char *name, uint32_t *input, uint32_t *axis)
 {
     const char *bracket = strrchr(name, '[');
@@ -48,6 +48,16 @@ static bool parse_axis(const struct bundle_tables *tables, const char *name, uin
             return true;
         }
     }
+    return false;
+}
+
+/* The input is read on the host: "INPUT[n]" is its nth element, and its own length a constant. */
+static bool is_element(const struct bundle_tables *tables, uint32_t input, uint32_t element)
+{
+    for (uint32_t i = 0; i < tables->symbol_count; i++)
+        if (tables->symbols[i].source == BUNDLE_INPUT_VALUE && tables->symbols[i].input == input &&
+            tables->symbols[i].axis == element)
+            return true;
     return false;
 }
 
@@ -225,7 +235,8 @@ gpucc_status sizes_check_named(const struct bundle_tables *tables, const gpucc_d
         const gpucc_dim *dim = &dims->items[i];
         uint32_t input, axis;
         char text[96], expected[256];
-        if (!parse_axis(tables, dim->name, &input, &axis) || axis >= tables->inputs[input].rank)
+        if (!parse_axis(tables, dim->name, &input, &axis) || axis >= tables->inputs[input].rank ||
+            is_element(tables, input, axis))
             continue;
         uint32_t row = tables->indices[tables->inputs[input].first_dim + axis];
         struct dim_interval bounds = sizes->bounds[row];

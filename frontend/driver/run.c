@@ -282,8 +282,6 @@ static bool make_outputs(struct run *run)
         tensor->bytes = (size_t)bytes;
         tensor->data = arena_alloc(run->arena, tensor->bytes);
         memset(tensor->data, 0xff, tensor->bytes);
-        if (run->output_infos[i].alias_input >= 0) /* lives in its input's buffer */
-            tensor->data = run->inputs[run->output_infos[i].alias_input].data;
     }
     return true;
 }

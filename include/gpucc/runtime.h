@@ -175,7 +175,8 @@ GPUCC_API gpucc_status gpucc_enqueue(gpucc_context *context, void *stream, const
 /* Dims of output `index` for the prepared upper end, or for the last enqueue's inputs after one. */
 GPUCC_API gpucc_status gpucc_output_dims(const gpucc_context *context, size_t index, int32_t *rank, int64_t *dims);
 
-/* Convenience on host memory: prepares for the inputs' dims when needed, copies, runs, copies back, waits. */
+/* Convenience on host memory: prepares for the inputs' dims when needed, copies, runs, copies back, waits. An output that
+ * the bundle aliases to an input may have a buffer of its own here. */
 GPUCC_API gpucc_status gpucc_run(gpucc_context *context, const gpucc_tensor *inputs, gpucc_tensor *outputs);
 
 /* Figures of the context, for tests and tools. */

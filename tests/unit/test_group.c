@@ -486,6 +486,13 @@ static void compare(struct world *world, const struct grouping *grouping, int le
         const struct group *group = &grouping->groups.items[i];
         check_group(world, group, stored);
         run_definition(world, &group->body, group->values, got);
+        for (uint32_t k = 0; k < grouping->views.count; k++) {
+            const struct value_view view = grouping->views.items[k];
+            assert_int_equal(bytes_of(world, view.value), bytes_of(world, view.of));
+            if (stored[view.of] && !stored[view.value])
+                memcpy(got[view.value], got[view.of], bytes_of(world, view.of));
+            stored[view.value] = stored[view.value] || stored[view.of];
+        }
     }
     for (uint32_t i = 0; i < world->graph->outputs.count; i++) {
         const value_id output = world->graph->outputs.items[i].value;
