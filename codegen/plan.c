@@ -127,8 +127,10 @@ static int flat_copy_source(const struct group *group)
     expr axes[MAX_AXES];
     for (uint32_t i = 0; i < nest->rank; i++)
         axes[i] = expr_axis(body->pool, i, nest->extents[i]);
-    return flat_index(body->pool, source, load->arguments) == flat_index(body->pool, target, axes) ? (int)from
-                                                                                                   : -1;
+    return expr_index_equal(body->pool, flat_index(body->pool, source, load->arguments),
+                            flat_index(body->pool, target, axes))
+               ? (int)from
+               : -1;
 }
 
 /* True when the group's result needs no launch. */

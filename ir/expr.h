@@ -90,6 +90,8 @@ bool expr_constant_float(const struct exprs *pool, expr e, double *value);
 /* Bounds of an i64 index expression from constants, axes' extents and dims' ranges; false: nothing is known.
  */
 bool expr_index_range(const struct exprs *pool, expr e, int64_t *low, int64_t *high);
+/* The two are equal by algebra, whatever their form; false also where that is not found out. */
+bool expr_index_equal(struct exprs *pool, expr a, expr b);
 
 /* A copy with each leaf replaced: call-back returns the new expression, or 0 to keep the leaf. Arguments of
  * LOAD are rewritten before the call-back sees the load. `into` may be another pool. */

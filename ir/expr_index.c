@@ -583,6 +583,20 @@ static expr simplify_sum(struct exprs *pool, expr a, expr b)
     return join_pair(pool, &sum) ? sum_expression(pool, &sum) : 0;
 }
 
+bool expr_index_equal(struct exprs *pool, expr a, expr b)
+{
+    if (a == b)
+        return true;
+    struct sum sum = {0};
+    const struct term plus = {.coefficient = dim_constant(pool->dims, 1)},
+                      minus = {.coefficient = dim_constant(pool->dims, -1)};
+    if (!collect(pool, a, &plus, 0, &sum) || !collect(pool, b, &minus, 0, &sum))
+        return false;
+    while (sum.count && join_pair(pool, &sum))
+        ;
+    return sum.count == 0;
+}
+
 /* ---- comparisons --------------------------------------------------------------------------------------- */
 
 /* 1: a < b always, 0: never, -1: unknown. */

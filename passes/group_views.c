@@ -24,7 +24,8 @@ static bool same_elements(struct grouper *grouper, const struct unit *unit, cons
     const struct tensor_type *right = &unit->body.buffers.items[b->buffer].type;
     return a->value == b->value && left->dtype == right->dtype &&
            dim_equal(dims, tensor_elements(dims, left), tensor_elements(dims, right)) == 1 &&
-           flat_store(grouper, unit, nest, a) == flat_store(grouper, unit, nest, b);
+           expr_index_equal(grouper->pool, flat_store(grouper, unit, nest, a),
+                            flat_store(grouper, unit, nest, b));
 }
 
 struct search {

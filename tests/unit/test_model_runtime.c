@@ -336,6 +336,47 @@ static void the_init_program_computes_constants(void **state)
     compute_constants(0);
 }
 
+/* A value and its reshape, both read by kernels that load at places of their own: one stretch of memory. */
+static void a_reshape_is_no_copy(void **state)
+{
+    (void)state;
+    TEST_ARENA(arena);
+    struct model world;
+    gpucc_model *model = model_open(&world, &arena, "cpu",
+                                    "model opset 17 {\n"
+                                    "  input %x \"x\" : f32[8, 8]\n"
+                                    "  weight %shape : i64[2] hex 04000000000000001000000000000000\n"
+                                    "  %e = MatMul(%x, %x) : f32[8, 8] ; #0\n"
+                                    "  %r = Reshape(%e, %shape) ; #1\n"
+                                    "  %a = ReduceMax(%e) axes=[0] keepdims=1 : f32[1, 8] ; #2\n"
+                                    "  %b = ReduceMax(%r) axes=[0] keepdims=1 : f32[1, 16] ; #3\n"
+                                    "  output %a \"a\"\n"
+                                    "  output %b \"b\"\n"
+                                    "}\n");
+    uint32_t arena_buffers = 0;
+    for (uint32_t i = 0; i < world.plan.buffers.count; i++)
+        arena_buffers += world.plan.buffers.items[i].kind == PLAN_ARENA;
+    assert_int_equal(arena_buffers, 1);
+    assert_int_equal(world.plan.launches.count, 3);
+    gpucc_context *context = model_context(model, GPUCC_CPU, 1);
+    float x[64], a[8], b[16], product[64] = {0};
+    for (int i = 0; i < 64; i++)
+        x[i] = (float)(i * 7 % 11) - 5;
+    for (int i = 0; i < 8; i++)
+        for (int j = 0; j < 8; j++)
+            for (int k = 0; k < 8; k++)
+                product[i * 8 + k] += x[i * 8 + j] * x[j * 8 + k];
+    gpucc_tensor input = tensor_over(x, GPUCC_F32, 4, DIMS(8, 8));
+    gpucc_tensor outputs[] = {tensor_over(a, GPUCC_F32, 4, DIMS(1, 8)),
+                              tensor_over(b, GPUCC_F32, 4, DIMS(1, 16))};
+    assert_ok(gpucc_run(context, &input, outputs));
+    for (int i = 0; i < 64; i++)
+        assert_true(product[i] <= a[i % 8] && product[i] <= b[i % 16]);
+    gpucc_context_destroy(context);
+    gpucc_close(model);
+    model_end(&world);
+}
+
 static void guards_that_fail_name_their_node(void **state)
 {
     (void)state;
@@ -439,6 +480,7 @@ int main(void)
         cmocka_unit_test(an_inputs_values_are_sizes),
         cmocka_unit_test(an_inputs_values_expand),
         cmocka_unit_test(the_init_program_computes_constants),
+        cmocka_unit_test(a_reshape_is_no_copy),
         cmocka_unit_test(guards_that_fail_name_their_node),
         cmocka_unit_test(the_workspace_is_all_that_is_used),
     };
