@@ -115,7 +115,7 @@ static int flat_copy_source(const struct group *group)
     const struct nest *nest = &body->nests.items[0];
     const struct nest_store *store = &nest->stores[0];
     const struct expr_node *load = expr_at(body->pool, store->value);
-    if (load->op != EXPR_LOAD || store->indices)
+    if (load->op != EXPR_LOAD || store->indices || store->condition)
         return -1;
     uint32_t from = (uint32_t)load->value;
     const struct tensor_type *source = &body->buffers.items[from].type;

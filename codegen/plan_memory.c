@@ -92,7 +92,7 @@ void planner_allow_in_place(struct planner *planner, const struct group *group, 
         return;
     const struct nest *nest = &body->nests.items[0];
     const struct kernel_launch *launch = &lowered->launches.items[0];
-    if (nest->store_count != 1 || nest->stores[0].indices ||
+    if (nest->store_count != 1 || nest->stores[0].indices || nest->stores[0].condition ||
         !is_arena_value(planner, group->values[nest->stores[0].buffer]))
         return;
     uint32_t output = nest->stores[0].buffer;

@@ -18,7 +18,7 @@ static bool services_fit(void *user, const struct group *group, struct text *why
         plan_strategy_context(services->graph, group, services->machine, services->init, services->arena);
     const struct strategy *strategy;
     for (uint32_t i = 0; (strategy = strategy_row(services->machine, i)) && strategy_row(services->machine, i + 1); i++)
-        if (strategy->from_level <= services->optimisation && strategy->fits(&context.base, why))
+        if (strategy_takes(strategy, &context.base, services->optimisation, why))
             return true;
     return false;
 }

@@ -9,8 +9,8 @@ enum { MAX_CANDIDATES = 16 };
 
 static const struct strategy *const cpu_rows_list[] = {&cpu_depthwise, &cpu_conv,  &cpu_matmul, &cpu_rows,
                                                        &cpu_transpose, &cpu_plain, NULL};
-static const struct strategy *const gpu_rows_list[] = {&gpu_contraction, &gpu_rows,      &gpu_columns,
-                                                      &gpu_transpose,   &gpu_pointwise, &gpu_plain,   NULL};
+static const struct strategy *const gpu_rows_list[] = {
+    &gpu_contraction, &gpu_rows, &gpu_columns, &gpu_transpose, &gpu_pointwise, &gpu_plain, NULL};
 
 const struct strategy *cpu_strategy(uint32_t index)
 {
@@ -27,6 +27,20 @@ const struct strategy *strategy_row(const struct machine *machine, uint32_t inde
     return machine->kind == TARGET_CPU ? cpu_strategy(index) : gpu_strategy(index);
 }
 
+bool strategy_takes(const struct strategy *strategy, const struct strategy_context *context, int optimisation,
+                    struct text *why)
+{
+    if (strategy->from_level > optimisation) {
+        text_put(why, "the level is too low");
+        return false;
+    }
+    if (!strategy->any_nest && !definition_is_plain(&context->group->body)) {
+        text_put(why, "a scan, a sort or a conditional store");
+        return false;
+    }
+    return strategy->fits(context, why);
+}
+
 const struct strategy *strategy_choose(const struct strategy_context *context, int optimisation,
                                        struct config *config, struct text *why_not)
 {
@@ -38,7 +52,7 @@ const struct strategy *strategy_choose(const struct strategy_context *context, i
         text_init(&why, context->arena);
         if (strategy->from_level > optimisation)
             continue;
-        if (!strategy->fits(context, &why)) {
+        if (!strategy_takes(strategy, context, optimisation, &why)) {
             if (why_not)
                 text_printf(why_not, "  not %s: %s\n", strategy->name, why.data);
             continue;

@@ -68,6 +68,7 @@ struct strategy {
                   struct text *why);
     void (*describe)(const struct config *config, struct text *out);
     int from_level; /* usable at -O from this level on; the plain strategy: 0 */
+    bool any_nest;  /* takes scans, sorts and conditional stores too; others are not asked about them */
 };
 
 /* The strategies of a machine's kind, in order; NULL behind the last. The last one is plain and fits everything. */
@@ -75,6 +76,9 @@ const struct strategy *cpu_strategy(uint32_t index);
 const struct strategy *gpu_strategy(uint32_t index);
 const struct strategy *strategy_row(const struct machine *machine, uint32_t index);
 
+/* The strategy takes the group at the level; else the reason. */
+bool strategy_takes(const struct strategy *strategy, const struct strategy_context *context, int optimisation,
+                    struct text *why);
 /* The cheapest that fits at the level; never NULL. `why_not` may be NULL or gets one line for each refusal. */
 const struct strategy *strategy_choose(const struct strategy_context *context, int optimisation,
                                        struct config *config, struct text *why_not);

@@ -58,6 +58,38 @@ void nest_store(struct definition *d, struct nest *nest, uint32_t buffer, const 
     nest->store_count++;
 }
 
+void nest_store_where(struct definition *d, struct nest *nest, uint32_t buffer, const expr *indices,
+                      expr value, expr condition)
+{
+    int64_t always;
+    nest_store(d, nest, buffer, indices, value);
+    if (!expr_constant_int(d->pool, condition, &always) || !always)
+        nest->stores[nest->store_count - 1].condition = condition;
+}
+
+uint32_t nest_store_axes(const struct nest *nest)
+{
+    return nest->kind == NEST_REDUCE ? nest->rank : nest->rank + nest->reduce_rank;
+}
+
+enum dtype nest_reduced_dtype(const struct definition *d, const struct nest *nest, uint32_t reduction)
+{
+    return nest->kind == NEST_SORT ? DTYPE_I64 : expr_at(d->pool, nest->reductions[reduction].body)->dtype;
+}
+
+bool definition_is_plain(const struct definition *definition)
+{
+    for (uint32_t n = 0; n < definition->nests.count; n++) {
+        const struct nest *nest = &definition->nests.items[n];
+        if (nest->kind != NEST_REDUCE)
+            return false;
+        for (uint32_t i = 0; i < nest->store_count; i++)
+            if (nest->stores[i].condition)
+                return false;
+    }
+    return true;
+}
+
 /* ---- operators
  * --------------------------------------------------------------------------------------------------- */
 
@@ -148,15 +180,17 @@ static void print_dims(const struct dims *dims, uint32_t count, const dim *list,
 
 static void print_nest(const struct definition *d, const struct nest *nest, struct text *out)
 {
+    static const char *const orders[] = {" over ", " in order over ", " sorted over "};
     text_put(out, "for ");
     print_dims(d->pool->dims, nest->rank, nest->extents, out);
     if (nest->reduce_rank) {
-        text_put(out, " over ");
+        text_put(out, orders[nest->kind]);
         print_dims(d->pool->dims, nest->reduce_rank, nest->extents + nest->rank, out);
     }
     text_put(out, " {\n");
     for (uint32_t i = 0; i < nest->reduction_count; i++) {
-        text_printf(out, "  reduced%u = %s ", (unsigned)i, reduce_op_name(nest->reductions[i].op));
+        text_printf(out, "  reduced%u = %s ", (unsigned)i,
+                    nest->kind == NEST_SORT ? "place of" : reduce_op_name(nest->reductions[i].op));
         expr_print(d->pool, nest->reductions[i].body, out);
         text_put(out, "\n");
     }
@@ -173,6 +207,10 @@ static void print_nest(const struct definition *d, const struct nest *nest, stru
         }
         text_put(out, "] = ");
         expr_print(d->pool, store->value, out);
+        if (store->condition) {
+            text_put(out, " where ");
+            expr_print(d->pool, store->condition, out);
+        }
         text_put(out, "\n");
     }
     text_put(out, "}\n");
@@ -232,8 +270,10 @@ static bool verify_leaf(struct verifier *v, const struct expr_node *node)
 {
     switch (node->op) {
     case EXPR_AXIS: {
-        const uint32_t axes = v->nest->rank + (v->in_store ? 0 : v->nest->reduce_rank);
-        if (node->value < 0 || node->value >= axes)
+        const bool sorts = v->nest->kind == NEST_SORT;
+        const uint32_t axes =
+            v->in_store ? nest_store_axes(v->nest) : v->nest->rank + (sorts ? 1 : v->nest->reduce_rank);
+        if (node->value < 0 || node->value >= axes || (sorts && v->in_store && node->value == v->nest->rank))
             return wrong(v, "an axis that the nest does not have here");
         if (node->extent != v->nest->extents[node->value])
             return wrong(v, "an axis whose extent is not the nest's");
@@ -244,7 +284,7 @@ static bool verify_leaf(struct verifier *v, const struct expr_node *node)
             return wrong(v, "a reduction that sees a reduced value");
         if (node->value < 0 || node->value >= v->nest->reduction_count)
             return wrong(v, "a reduced value that does not exist");
-        if (node->dtype != expr_at(v->d->pool, v->nest->reductions[node->value].body)->dtype)
+        if (node->dtype != nest_reduced_dtype(v->d, v->nest, (uint32_t)node->value))
             return wrong(v, "a reduced value whose type is not its reduction's");
         return true;
     case EXPR_LOAD:
@@ -284,7 +324,7 @@ static bool verify_store(struct verifier *v, const struct nest_store *store)
     if (store->buffer >= v->d->buffers.count || v->d->buffers.items[store->buffer].role == BUFFER_INPUT)
         return wrong(v, "a store to a buffer that is an input or does not exist");
     const struct buffer *buffer = &v->d->buffers.items[store->buffer];
-    if (!store->indices && (uint32_t)buffer->type.rank != v->nest->rank)
+    if (!store->indices && ((uint32_t)buffer->type.rank != v->nest->rank || v->nest->kind != NEST_REDUCE))
         return wrong(v, "a store of the parallel axes to a buffer of another rank");
     for (int i = 0; store->indices && i < buffer->type.rank; i++) {
         if (!verify_expr(v, store->indices[i]))
@@ -292,8 +332,10 @@ static bool verify_store(struct verifier *v, const struct nest_store *store)
         if (expr_at(v->d->pool, store->indices[i])->dtype != DTYPE_I64)
             return wrong(v, "a stored index that is no i64");
     }
-    if (!verify_expr(v, store->value))
+    if (!verify_expr(v, store->value) || (store->condition && !verify_expr(v, store->condition)))
         return false;
+    if (store->condition && expr_at(v->d->pool, store->condition)->dtype != DTYPE_BOOL)
+        return wrong(v, "a condition that is no bool");
     if (expr_at(v->d->pool, store->value)->dtype != buffer->type.dtype)
         return wrong(v, "a stored value whose type is not its buffer's");
     return true;
@@ -306,6 +348,10 @@ static bool verify_nest(struct verifier *v)
         return wrong(v, "too many axes");
     if (!nest->store_count)
         return wrong(v, "no store");
+    if (nest->kind == NEST_SCAN && (nest->reduce_rank != 1 || !nest->reduction_count))
+        return wrong(v, "a scan without its one ordered axis");
+    if (nest->kind == NEST_SORT && (nest->reduce_rank != 2 || nest->reduction_count != 1))
+        return wrong(v, "a sort without its one key and two axes");
     const size_t nodes = v->d->pool->nodes.count;
     v->in_store = false;
     memset(v->seen, 0, nodes);
@@ -315,6 +361,8 @@ static bool verify_nest(struct verifier *v)
         const enum dtype dtype = expr_at(v->d->pool, nest->reductions[i].body)->dtype;
         if (compute_dtype(dtype) != dtype || dtype == DTYPE_BOOL)
             return wrong(v, "a reduction whose body is not of a type that accumulates");
+        if (nest->kind == NEST_SORT && dtype != DTYPE_U32 && dtype != DTYPE_U64)
+            return wrong(v, "a key that is no unsigned integer");
     }
     v->in_store = true;
     memset(v->seen, 0, nodes);

@@ -237,6 +237,27 @@ bool infer_arg_reduce(struct infer *infer, node_id node)
     return true;
 }
 
+/* Bound: the axis, once an input, stands in the attribute. */
+bool infer_cumulative(struct infer *infer, node_id node)
+{
+    const struct tensor_type *x = infer_input(infer, node, 0);
+    int64_t axis = node_int(graph_node(infer->graph, node), ATTR_axis, 0);
+    uint32_t front, count;
+    if (!infer_takes(infer, node, 0, DTYPES_NUMBER))
+        return false;
+    if (infer_input(infer, node, 1) &&
+        (!infer_constant_input(infer, node, 1, &axis, 1, &count) ||
+         (count != 1 && !infer_fail(infer, node, DIAG_wrong_shape, "input 1 must be one axis"))))
+        return false;
+    if (!infer_axis(infer, node, axis, x->rank, &front))
+        return false;
+    infer_keep_inputs(infer, node, 1);
+    infer_set_int(infer, node, ATTR_axis, front);
+    x = infer_input(infer, node, 0);
+    infer_set(infer, node, 0, x->dtype, x->rank, x->dims);
+    return true;
+}
+
 bool infer_layer_normalization(struct infer *infer, node_id node)
 {
     const struct tensor_type *x = infer_input(infer, node, 0);

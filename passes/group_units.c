@@ -53,6 +53,7 @@ void each_unit_load(struct grouper *grouper, const struct unit *unit,
         for (uint32_t i = 0; i < nest->store_count; i++) {
             const struct nest_store *store = &nest->stores[i];
             walk(grouper, store->value, visit, user);
+            walk(grouper, store->condition, visit, user);
             const int rank = unit->body.buffers.items[store->buffer].type.rank;
             for (int k = 0; store->indices && k < rank; k++)
                 walk(grouper, store->indices[k], visit, user);
@@ -70,6 +71,8 @@ void unit_rewrite(struct grouper *grouper, struct unit *unit, leaf_function *lea
         for (uint32_t i = 0; i < nest->store_count; i++) {
             struct nest_store *store = &nest->stores[i];
             store->value = expr_rewrite(pool, pool, store->value, leaf, user);
+            if (store->condition)
+                store->condition = expr_rewrite(pool, pool, store->condition, leaf, user);
             if (!store->indices)
                 continue;
             const uint32_t rank = (uint32_t)unit->body.buffers.items[store->buffer].type.rank;
@@ -232,8 +235,8 @@ void unit_classify(struct grouper *grouper, struct unit *unit)
     for (uint32_t n = 0; n < body->nests.count; n++)
         reduces = reduces || body->nests.items[n].reduction_count > 0;
     unit->view = false;
-    unit->kind = reduces ? UNIT_ROWS : UNIT_OTHER;
-    if (body->nests.count != 1)
+    unit->kind = reduces && definition_is_plain(body) ? UNIT_ROWS : UNIT_OTHER;
+    if (body->nests.count != 1 || !definition_is_plain(body))
         return;
     const struct nest *nest = &body->nests.items[0];
     if (reduces) {

@@ -4,28 +4,13 @@
  * nothing that others share is written and the expressions are those of exactly these sizes. Parallel points
  * go in blocks; reductions run either point by point over blocks of the reduced domain, or, when that is
  * small, once for each reduced point over the whole block. */
-#include "ir/interp/program.h"
+#include "ir/interp/nest.h"
 
 #include "ir/support/checked.h"
 
 #include <string.h>
 
 enum { LONG_BLOCK = 64 }; /* parallel points that are worth a block of their own */
-
-struct interpretation {
-    struct arena arena;
-    struct recovery recovery;
-    const struct definition *definition;
-    const int64_t *symbol_values;
-    const struct interp_limits *limits;
-    const struct interp_spill *spill;
-    struct interp_storage spilled[MAX_BUFFERS];
-    struct dims dims;  /* constants only */
-    struct exprs pool; /* rewritten expressions */
-    struct executor executor;
-    struct place places[MAX_BUFFERS];
-    bool dims_failed;
-};
 
 static enum interp_status size_of_dim(struct interpretation *run, dim d, int64_t *size)
 {
@@ -93,26 +78,6 @@ static enum interp_status add_place(struct interpretation *run, uint32_t number,
 /* ---- one nest
  * ---------------------------------------------------------------------------------------------------- */
 
-struct nest_store_plan {
-    const struct access *access;
-    uint32_t indices[MAX_RANK]; /* registers, when there is no access */
-    uint32_t value;
-};
-
-struct nest_plan {
-    struct interpretation *run;
-    const struct nest *nest;
-    int64_t extents[MAX_AXES];
-    int64_t parallel_count, reduce_count;
-    bool blocks_of_parallel; /* the reductions' blocks are those of the parallel points */
-    struct program body, store;
-    uint32_t *body_results;
-    enum dtype *body_dtypes;
-    struct nest_store_plan *stores;
-    union accumulator **accumulators;
-    unsigned char *body_registers, *store_registers;
-};
-
 static expr rewrite_leaf(void *user, struct exprs *into, const struct expr_node *node, const expr *arguments)
 {
     struct interpretation *run = user;
@@ -146,7 +111,8 @@ static void compile_body(struct nest_plan *plan)
 {
     struct interpretation *run = plan->run;
     const struct nest *nest = plan->nest;
-    const uint32_t count = nest->reduction_count, axes = nest->rank + nest->reduce_rank;
+    const uint32_t count = nest->reduction_count;
+    const uint32_t axes = nest->kind == NEST_SORT ? nest->rank + 1 : nest->rank + nest->reduce_rank;
     expr *roots = arena_new_array(&run->arena, expr, count);
     plan->body_results = arena_new_array(&run->arena, uint32_t, count);
     plan->body_dtypes = arena_new_array(&run->arena, enum dtype, count);
@@ -169,10 +135,14 @@ static void compile_stores(struct nest_plan *plan)
 {
     struct interpretation *run = plan->run;
     const struct nest *nest = plan->nest;
+    const uint32_t axes = nest_store_axes(nest);
     struct space space;
-    space_init(&space, nest->rank, plan->extents, 0, nest->rank);
+    if (nest->kind == NEST_SORT || (nest->kind == NEST_SCAN && !plan->blocks_of_parallel))
+        space_init(&space, axes, plan->extents, axes - 1, axes);
+    else
+        space_init(&space, axes, plan->extents, 0, nest->rank);
     plan->stores = arena_new_array(&run->arena, struct nest_store_plan, nest->store_count);
-    const size_t most = (size_t)nest->store_count * (MAX_RANK + 1);
+    const size_t most = (size_t)nest->store_count * (MAX_RANK + 2);
     expr *roots = arena_new_array(&run->arena, expr, most);
     uint32_t *results = arena_new_array(&run->arena, uint32_t, most), count = 0;
     bool needs_runs = false;
@@ -185,10 +155,13 @@ static void compile_stores(struct nest_plan *plan)
                              ? own_copy(run, store->indices[d])
                              : expr_axis(&run->pool, d, dim_constant(&run->dims, plan->extents[d]));
         const struct access *access =
-            access_new(&run->pool, &space, run->places, store->buffer, rank, indices);
+            store->condition ? NULL
+                             : access_new(&run->pool, &space, run->places, store->buffer, rank, indices);
         plan->stores[i].access = access;
         needs_runs |= access && !access->linear;
         roots[count++] = own_copy(run, store->value);
+        if (store->condition)
+            roots[count++] = own_copy(run, store->condition);
         for (uint32_t d = 0; d < rank && !access; d++)
             roots[count++] = indices[d];
     }
@@ -197,13 +170,13 @@ static void compile_stores(struct nest_plan *plan)
     plan->store_registers = new_registers(run, &plan->store);
     for (uint32_t i = 0, next = 0; i < nest->store_count; i++) {
         plan->stores[i].value = results[next++];
+        plan->stores[i].condition = nest->stores[i].condition ? results[next++] : NO_REGISTER;
         for (uint32_t d = 0; d < run->places[nest->stores[i].buffer].rank && !plan->stores[i].access; d++)
             plan->stores[i].indices[d] = results[next++];
     }
 }
 
-/* The axes first .. last-1 at a flat position of theirs. */
-static void unflatten(const int64_t *extents, uint32_t first, uint32_t last, int64_t position, int64_t *axes)
+void nest_unflatten(const int64_t *extents, uint32_t first, uint32_t last, int64_t position, int64_t *axes)
 {
     for (uint32_t i = last; i-- > first;) {
         axes[i] = position % extents[i];
@@ -229,7 +202,7 @@ static bool reduce_block(struct nest_plan *plan, int64_t start, uint32_t count)
     x->registers = plan->body_registers;
     if (plan->blocks_of_parallel) {
         for (int64_t at = 0; at < plan->reduce_count; at++) {
-            unflatten(plan->extents, nest->rank, axes, at, fixed);
+            nest_unflatten(plan->extents, nest->rank, axes, at, fixed);
             if (!program_run(x, &plan->body, fixed, start, count))
                 return false;
             combine_block(plan, 0, false, count);
@@ -237,7 +210,7 @@ static bool reduce_block(struct nest_plan *plan, int64_t start, uint32_t count)
         return true;
     }
     for (uint32_t p = 0; p < count; p++) {
-        unflatten(plan->extents, 0, nest->rank, start + p, fixed);
+        nest_unflatten(plan->extents, 0, nest->rank, start + p, fixed);
         for (int64_t at = 0; at < plan->reduce_count; at += BLOCK_POINTS) {
             const int64_t rest = plan->reduce_count - at;
             const uint32_t points = rest < BLOCK_POINTS ? (uint32_t)rest : BLOCK_POINTS;
@@ -245,6 +218,20 @@ static bool reduce_block(struct nest_plan *plan, int64_t start, uint32_t count)
                 return false;
             combine_block(plan, p, true, points);
         }
+    }
+    return true;
+}
+
+bool nest_run_stores(struct nest_plan *plan, const int64_t *fixed, int64_t start, uint32_t count)
+{
+    struct executor *x = &plan->run->executor;
+    if (!program_run(x, &plan->store, fixed, start, count))
+        return false;
+    for (uint32_t i = 0; i < plan->nest->store_count; i++) {
+        const struct nest_store_plan *store = &plan->stores[i];
+        if (!store_block(x, &plan->store, plan->nest->stores[i].buffer, store->access, store->indices,
+                         store->value, store->condition, count))
+            return false;
     }
     return true;
 }
@@ -261,15 +248,7 @@ static bool run_block(struct nest_plan *plan, int64_t start, uint32_t count)
         accumulator_finish(reduced->dtype, plan->accumulators[reduced->value],
                            register_at(x, reduced->result), count);
     }
-    if (!program_run(x, &plan->store, fixed, start, count))
-        return false;
-    for (uint32_t i = 0; i < plan->nest->store_count; i++) {
-        const struct nest_store_plan *store = &plan->stores[i];
-        if (!store_block(x, &plan->store, plan->nest->stores[i].buffer, store->access, store->indices,
-                         store->value, count))
-            return false;
-    }
-    return true;
+    return nest_run_stores(plan, fixed, start, count);
 }
 
 /* The last parallel axis gives longer runs than the last reduced one: a convolution's row against its
@@ -366,12 +345,17 @@ static enum interp_status run_nest(struct interpretation *run, const struct nest
     if (!plan.parallel_count)
         return INTERP_DONE;
     const int64_t block = plan.parallel_count < BLOCK_POINTS ? plan.parallel_count : BLOCK_POINTS;
-    plan.blocks_of_parallel = block >= plan.reduce_count || (block >= LONG_BLOCK && longer_runs(&plan));
+    plan.blocks_of_parallel = nest->kind == NEST_SCAN ? block > plan.reduce_count
+                              : nest->kind == NEST_SORT
+                                  ? false
+                                  : block >= plan.reduce_count || (block >= LONG_BLOCK && longer_runs(&plan));
     if (nest->reduction_count)
         compile_body(&plan);
     compile_stores(&plan);
     if (run->dims_failed)
         return INTERP_DIMS;
+    if (nest->kind != NEST_REDUCE)
+        return nest->kind == NEST_SCAN ? nest_run_scan(&plan) : nest_run_sort(&plan);
     return run_tiles(&plan) ? INTERP_DONE : run->executor.status;
 }
 

@@ -246,17 +246,21 @@ static bool store_runs(struct executor *x, const struct program *program, const 
 }
 
 bool store_block(struct executor *x, const struct program *program, uint32_t number,
-                 const struct access *access, const uint32_t *indices, uint32_t value, uint32_t count)
+                 const struct access *access, const uint32_t *indices, uint32_t value, uint32_t condition,
+                 uint32_t count)
 {
     const struct place *place = &x->places[number];
     unsigned char *values = register_at(x, value);
     if (access)
         return store_runs(x, program, access, values, count);
     find_positions(x, place, indices, count);
-    if (memchr(x->inside, 0, count))
-        return out_of_range(x);
+    const unsigned char *wanted = condition == NO_REGISTER ? NULL : register_at(x, condition);
     for (uint32_t k = 0; k < count; k++)
-        if (!move_elements(x, number, (uint64_t)x->flat[k], 1, values + (size_t)k * place->width, 1, true))
+        if (!x->inside[k] && (!wanted || wanted[k]))
+            return out_of_range(x);
+    for (uint32_t k = 0; k < count; k++)
+        if ((!wanted || wanted[k]) && !move_elements(x, number, (uint64_t)x->flat[k], 1,
+                                                     values + (size_t)k * place->width, 1, true))
             return false;
     return true;
 }

@@ -116,9 +116,11 @@ bool program_run(struct executor *x, const struct program *program, const int64_
 
 bool load_block(struct executor *x, const struct program *program, const struct instruction *i,
                 uint32_t count);
-/* Stores a register to a place after program_run, at an access or at the indices in registers. */
+/* Stores a register to a place after program_run, at an access or at the indices in registers; `condition`: a
+ * register of bools (then there is no access), or NO_REGISTER. */
 bool store_block(struct executor *x, const struct program *program, uint32_t place,
-                 const struct access *access, const uint32_t *indices, uint32_t value, uint32_t count);
+                 const struct access *access, const uint32_t *indices, uint32_t value, uint32_t condition,
+                 uint32_t count);
 
 /* ---- pages.c: the window onto places behind storage
  * -------------------------------------------------------------- */

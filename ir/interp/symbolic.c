@@ -473,7 +473,7 @@ static void store_element(struct symbolic *s, const struct nest_store *store, co
 static void run_nest(struct symbolic *s, const struct nest *nest, dim **written, bool *spoilt)
 {
     int64_t extents[MAX_AXES], points = 1, reduced_points = 1;
-    bool possible = true;
+    bool possible = nest->kind == NEST_REDUCE;
     for (uint32_t i = 0; i < nest->rank + nest->reduce_rank; i++) {
         int64_t *count = i < nest->rank ? &points : &reduced_points;
         possible = possible &&
@@ -481,7 +481,7 @@ static void run_nest(struct symbolic *s, const struct nest *nest, dim **written,
                    mul_i64(*count, extents[i], count) && *count <= MAX_ELEMENTS;
     }
     for (uint32_t i = 0; i < nest->store_count; i++)
-        possible = possible && s->sized[nest->stores[i].buffer];
+        possible = possible && s->sized[nest->stores[i].buffer] && !nest->stores[i].condition;
     if (!possible) {
         for (uint32_t i = 0; i < nest->store_count; i++)
             spoilt[nest->stores[i].buffer] = true;

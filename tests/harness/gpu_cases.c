@@ -87,6 +87,11 @@ static void make_case(struct arena *arena, const struct row *row, struct op_case
         add_attribute(c, attribute_int(ATTR_keepdims, 0));
         add_attribute(c, attribute_int(ATTR_select_last_index, row->flags));
     }
+    if (row->op == OP_CumSum || row->op == OP_CumProd) {
+        add_attribute(c, attribute_int(ATTR_axis, row->axis));
+        add_attribute(c, attribute_int(ATTR_exclusive, row->flags & 1));
+        add_attribute(c, attribute_int(ATTR_reverse, row->flags >> 1));
+    }
     if (row->op == OP_Transpose) {
         int64_t *order = arena_new_array(arena, int64_t, (size_t)c->inputs[0].rank);
         for (int i = 0; i < c->inputs[0].rank; i++)

@@ -16,8 +16,8 @@ struct pending {
 static void launch_all(const struct host_batch *batch, struct pending *p)
 {
     struct gpu_run *run = &p->run;
-    void *buffers[MAX_BUFFERS] = {NULL}, *temporaries[4] = {NULL};
-    uint64_t temporary_bytes[4] = {0};
+    void *buffers[MAX_BUFFERS] = {NULL}, *temporaries[MAX_BUFFERS] = {NULL};
+    uint64_t temporary_bytes[MAX_BUFFERS] = {0};
     const struct definition *d = &run->group.body;
     for (uint32_t i = 0; i < d->buffers.count; i++) {
         buffers[i] = guarded_alloc(run->bytes[i]);

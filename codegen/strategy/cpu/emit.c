@@ -113,7 +113,12 @@ static struct nest_form best_axis(const struct flat_nest *nest, enum nest_form_k
 static const enum expr_op combines[] = {
     [REDUCE_SUM] = EXPR_ADD, [REDUCE_PRODUCT] = EXPR_MUL, [REDUCE_MAX] = EXPR_MAX, [REDUCE_MIN] = EXPR_MIN};
 
-static expr neutral(struct exprs *pool, enum reduce_op op, enum dtype dtype)
+expr emit_combine(struct exprs *pool, enum reduce_op op, expr a, expr b)
+{
+    return expr_binary(pool, combines[op], a, b);
+}
+
+expr emit_neutral(struct exprs *pool, enum reduce_op op, enum dtype dtype)
 {
     const bool is_real = dtype_is_float(dtype);
     if (op == REDUCE_SUM || op == REDUCE_PRODUCT)
@@ -144,7 +149,7 @@ static const struct expr_node *window_load(const struct flat_nest *nest)
     if (node->op != EXPR_LOAD_OR || nest->kept >> node->value & 1)
         return NULL;
     const expr otherwise = expr_convert(pool, dtype, node->arguments[node->count - 1]);
-    return otherwise == neutral(pool, reduction->op, dtype) ? expr_at(pool, load) : NULL;
+    return otherwise == emit_neutral(pool, reduction->op, dtype) ? expr_at(pool, load) : NULL;
 }
 
 /* Every index goes up evenly along the axis, or not at all. */
@@ -298,7 +303,7 @@ static expr chunk_position(const struct emitter *emitter, uint32_t axis)
                : at;
 }
 
-static void emit_stores(struct emitter *emitter, struct block *block, const struct flat_nest *nest)
+void emit_stores(struct emitter *emitter, struct block *block, const struct flat_nest *nest)
 {
     for (uint32_t i = 0; i < nest->store_count; i++) {
         const struct nest_store *store = &nest->stores[i];
@@ -306,7 +311,10 @@ static void emit_stores(struct emitter *emitter, struct block *block, const stru
         const expr value = lower_expr(&emitter->lowering, store->value);
         if (!local->used) {
             const expr index = lower_expr(&emitter->lowering, store->indices[0]);
-            build_store(block, emitter->memories[store->buffer], index, value);
+            struct block where = *block;
+            if (store->condition)
+                build_if(block, lower_expr(&emitter->lowering, store->condition), &where, NULL);
+            build_store(&where, emitter->memories[store->buffer], index, value);
         } else if (local->memory != UINT32_MAX) {
             build_store(block, local->memory, chunk_position(emitter, emitter->chunk_axis), value);
         } else {
@@ -329,7 +337,8 @@ static void declare_accumulators(struct emitter *emitter, struct block *block, c
 {
     for (uint32_t r = 0; r < nest->reduction_count; r++)
         variables[r] = build_mutable(
-            block, "sum", neutral(emitter->kernel->pool, nest->reductions[r].op, accumulator_type(nest, r)));
+            block, "sum",
+            emit_neutral(emitter->kernel->pool, nest->reductions[r].op, accumulator_type(nest, r)));
 }
 
 static void accumulate(struct emitter *emitter, struct block *block, const struct flat_nest *nest,
@@ -413,7 +422,7 @@ static void clear_sums(struct emitter *emitter, struct block *block, const struc
             .space = MEMORY_SCRATCH, .dtype = dtype, .count = length, .label = "sums"};
         sums[r] = kernel_memory_add(kernel, &memory);
         build_store(&body, sums[r], chunk_position(emitter, vector),
-                    neutral(kernel->pool, nest->reductions[r].op, dtype));
+                    emit_neutral(kernel->pool, nest->reductions[r].op, dtype));
     }
 }
 

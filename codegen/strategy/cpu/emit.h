@@ -68,6 +68,12 @@ void emit_parallel(struct emitter *emitter, struct block *block, const struct fl
 void emit_axis(struct emitter *emitter, struct block *block, const struct flat_nest *nest, uint32_t axis,
                enum loop_kind loop, struct block *body);
 
+/* The nest's stores at the point that the axes and `reduced` of the emitter say. */
+void emit_stores(struct emitter *emitter, struct block *block, const struct flat_nest *nest);
+
+expr emit_neutral(struct exprs *pool, enum reduce_op op, enum dtype dtype);
+expr emit_combine(struct exprs *pool, enum reduce_op op, expr a, expr b);
+
 /* Bytes of the kernel's buffers and operations of the nest, added to the kernel's figures. */
 void emit_figures(struct emitter *emitter, const struct flat_nest *nest);
 

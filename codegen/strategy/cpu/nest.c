@@ -47,6 +47,8 @@ static struct nest_store flatten_store(struct flatten *flatten, const struct nes
                       ? arena_copy(pool->arena, indices, (size_t)type->rank * sizeof *indices)
                       : arena_copy(pool->arena, &flat, sizeof flat);
     out.value = expr_rewrite(pool, pool, store->value, flatten_leaf, flatten);
+    if (store->condition)
+        out.condition = expr_rewrite(pool, pool, store->condition, flatten_leaf, flatten);
     return out;
 }
 
@@ -120,8 +122,11 @@ static void push_values(struct walk *walk, const struct flat_nest *nest)
 {
     for (uint32_t i = 0; i < nest->reduction_count; i++)
         walk_push(walk, nest->reductions[i].body);
-    for (uint32_t i = 0; i < nest->store_count; i++)
+    for (uint32_t i = 0; i < nest->store_count; i++) {
         walk_push(walk, nest->stores[i].value);
+        if (nest->stores[i].condition)
+            walk_push(walk, nest->stores[i].condition);
+    }
 }
 
 uint64_t loaded_buffers(const struct definition *definition, const struct nest *nest)
@@ -132,6 +137,8 @@ uint64_t loaded_buffers(const struct definition *definition, const struct nest *
         walk_push(&walk, nest->reductions[i].body);
     for (uint32_t i = 0; i < nest->store_count; i++) {
         walk_push(&walk, nest->stores[i].value);
+        if (nest->stores[i].condition)
+            walk_push(&walk, nest->stores[i].condition);
         const int rank = definition->buffers.items[nest->stores[i].buffer].type.rank;
         for (int k = 0; nest->stores[i].indices && k < rank; k++)
             walk_push(&walk, nest->stores[i].indices[k]);
@@ -170,6 +177,8 @@ static struct flat_nest rewrite_nest(const struct flat_nest *nest, expr *axes)
             indices[k] = expr_rewrite(pool, pool, store->indices[k], replace_axis, axes);
         out.stores[i].indices = indices;
         out.stores[i].value = expr_rewrite(pool, pool, store->value, replace_axis, axes);
+        if (store->condition)
+            out.stores[i].condition = expr_rewrite(pool, pool, store->condition, replace_axis, axes);
     }
     return out;
 }

@@ -2,6 +2,7 @@
  * loop runs along the axis on which most accesses are in order (emit.h). A nest of one long axis is cut into
  * chunks. */
 #include "codegen/strategy/cpu/emit.h"
+#include "codegen/strategy/cpu/ordered.h"
 #include "codegen/strategy/cpu/strategies.h"
 
 enum { ENOUGH_ITEMS = 64, FEW_ITEMS = 16, MAP_CHUNK = 8192 };
@@ -39,6 +40,10 @@ static double plain_cost(const struct strategy_context *context, const struct co
     (void)config;
     for (uint32_t i = 0; i < context->group->body.nests.count; i++) {
         struct plain_nest plan;
+        if (context->group->body.nests.items[i].kind != NEST_REDUCE) {
+            seconds += cpu_ordered_seconds(context, i);
+            continue;
+        }
         plan_nest(context, i, &plan);
         seconds += nest_seconds(context, &plan.nest, plan.form);
     }
@@ -90,7 +95,17 @@ static bool plain_build(const struct strategy_context *context, const struct con
     (void)config;
     (void)why;
     for (uint32_t i = 0; i < context->group->body.nests.count; i++)
-        build_nest(context, i, out);
+        switch (context->group->body.nests.items[i].kind) {
+        case NEST_REDUCE:
+            build_nest(context, i, out);
+            break;
+        case NEST_SCAN:
+            cpu_build_scan(context, i, out);
+            break;
+        case NEST_SORT:
+            cpu_build_sort(context, i, out);
+            break;
+        }
     return true;
 }
 
@@ -101,4 +116,5 @@ const struct strategy cpu_plain = {
     .cost = plain_cost,
     .build = plain_build,
     .from_level = 0,
+    .any_nest = true,
 };

@@ -32,6 +32,7 @@ static void mark_stores(const struct strategy_context *context, const struct nes
     for (uint32_t i = 0; i < nest->store_count; i++) {
         const struct nest_store *store = &nest->stores[i];
         mark_loads(pool, store->value, loaded, visited);
+        mark_loads(pool, store->condition, loaded, visited);
         stored[store->buffer] = true;
         for (int k = 0; store->indices && k < context->group->body.buffers.items[store->buffer].type.rank;
              k++)
@@ -401,7 +402,10 @@ void gpu_store(struct gpu_kernel *k, struct block *at, const struct lowering *lo
     expr indices[MAX_RANK];
     for (int i = 0; i < lowering->definition->buffers.items[store->buffer].type.rank; i++)
         indices[i] = store->indices ? lower_expr(lowering, store->indices[i]) : axes[i];
-    build_store(at, k->memories[store->buffer], lower_index(lowering, store->buffer, indices), value);
+    struct block where = *at;
+    if (store->condition)
+        build_if(at, lower_expr(lowering, store->condition), &where, NULL);
+    build_store(&where, k->memories[store->buffer], lower_index(lowering, store->buffer, indices), value);
 }
 
 void gpu_mark_loads(const struct strategy_context *context, const struct nest *nest, bool *loaded)

@@ -2,6 +2,7 @@
  * one after the other. Slow where neighbours read far apart or a sum is long; right everywhere, and what the
  * others are measured by. */
 #include "codegen/strategy/gpu/gpu_common.h"
+#include "codegen/strategy/gpu/ordered.h"
 
 enum { THREADS = 256 };
 
@@ -29,7 +30,9 @@ static double plain_cost(const struct strategy_context *context, const struct co
     (void)config;
     for (uint32_t i = 0; i < body->nests.count; i++) {
         const struct nest *nest = &body->nests.items[i];
-        if (nest->reduction_count)
+        if (nest->kind != NEST_REDUCE)
+            chain += gpu_ordered_seconds(context, i);
+        else if (nest->reduction_count)
             chain += chain_step * gpu_size(context, gpu_extent_product(context, nest, nest->rank,
                                                                        nest->rank + nest->reduce_rank));
     }
@@ -72,7 +75,17 @@ static bool plain_build(const struct strategy_context *context, const struct con
     (void)config;
     (void)why;
     for (uint32_t i = 0; i < context->group->body.nests.count; i++)
-        build_nest(context, i, out);
+        switch (context->group->body.nests.items[i].kind) {
+        case NEST_REDUCE:
+            build_nest(context, i, out);
+            break;
+        case NEST_SCAN:
+            gpu_build_scan(context, i, out);
+            break;
+        case NEST_SORT:
+            gpu_build_sort(context, i, out);
+            break;
+        }
     return true;
 }
 
@@ -89,4 +102,5 @@ const struct strategy gpu_plain = {
     .build = plain_build,
     .describe = plain_describe,
     .from_level = 0,
+    .any_nest = true,
 };
