@@ -184,6 +184,12 @@ static bool run_linker(struct bundle_writer *writer, struct command *command)
     }
     if (status == 0)
         return true;
+    const char *full = log_tells_full_disk(log);
+    if (full) {
+        diag_error(writer->diagnostics, DIAG_output_unwritable, NULL, "the linker cannot write in %s: %s",
+                   diag_quote(writer->diagnostics, writer->folder), full);
+        return false;
+    }
     struct text text;
     text_init(&text, writer->arena);
     text_escape(&text, log, 2000);
