@@ -11,6 +11,15 @@
 #include "ir/support/threads.h"
 #include "runtime/sha256.h"
 
+static bool cannot_write(struct bundle_writer *writer)
+{
+    int reason = errno;
+    const char *path = writer->inputs->weights_path ? writer->inputs->weights_path : writer->path;
+    diag_error(writer->diagnostics, DIAG_output_unwritable, NULL, "cannot write %s: %s",
+               diag_quote(writer->diagnostics, path), strerror(reason));
+    return false;
+}
+
 struct weight_writer {
     struct bundle_writer *writer;
     struct output_file *file;
@@ -31,6 +40,7 @@ static bool unwritable(const struct weight_writer *w)
 static bool put(void *user, uint64_t at, const void *data, size_t bytes)
 {
     struct weight_writer *w = user;
+<<<<<<< HEAD
     w->hash = hash_bytes(w->hash, data, bytes);
     return output_write_at(w->file, w->base + w->offset + at, data, bytes) || unwritable(w);
 }
@@ -105,6 +115,9 @@ static bool write_constants(struct weight_writer *w)
         rows[i].offset = weight->offset;
     }
     return ftruncate(w->file->fd, (off_t)(w->base + w->offset)) == 0 || unwritable(w);
+=======
+    return output_write_at(w->file, w->at + at, data, bytes) || cannot_write(w->writer);
+>>>>>>> 8e45509 (Name the input and the node in every error at run time, and test wrong calls)
 }
 
 struct hashing {
@@ -151,8 +164,7 @@ static bool write_leaves(struct bundle_writer *writer, struct output_file *file,
     if (good)
         bundle_hash_of(h.leaves, (size_t)header->leaf_count * 32, header->weights_root);
     else
-        diag_error(writer->diagnostics, DIAG_output_unwritable, NULL, "cannot write the weights: %s",
-                   strerror(errno));
+        cannot_write(writer);
     bundle_drop(writer, h.pieces);
     bundle_drop(writer, h.leaves);
     return good;

@@ -166,7 +166,8 @@ gpucc_status bundle_file_code(const struct bundle_file *file, uint64_t *bytes, s
         Elf64_Phdr segment;
         if (header.e_phentsize != sizeof segment || header.e_phoff > file->file_bytes)
             return not_a_bundle(error);
-        status = runtime_read_at(file->fd, header.e_phoff + i * sizeof segment, &segment, sizeof segment, error);
+        status =
+            runtime_read_at(file->fd, header.e_phoff + i * sizeof segment, &segment, sizeof segment, error);
         if (status == GPUCC_OK && segment.p_type == PT_LOAD && (segment.p_flags & PF_X))
             *bytes += segment.p_filesz;
     }

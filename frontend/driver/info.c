@@ -78,8 +78,11 @@ static void put_memory(struct text *out, const struct bundle_file *file, uint32_
     if (bundle_plan_memory(tables, index, &memory, &error) != GPUCC_OK)
         return;
     if (tables->plans[index].kind == BUNDLE_CPU)
-        bundle_file_code(file, &memory.code_bytes, &error); /* the targets of a CPU share it with the runtime */
-    text_printf(out, ", \"memory\": {\"weights\": %" PRIu64 ", \"arena_at_hint\": %" PRIu64 ", \"code\": %" PRIu64 "}",
+        bundle_file_code(file, &memory.code_bytes,
+                         &error); /* the targets of a CPU share it with the runtime */
+    text_printf(out,
+                ", \"memory\": {\"weights\": %" PRIu64 ", \"arena_at_hint\": %" PRIu64 ", \"code\": %" PRIu64
+                "}",
                 memory.weight_bytes, memory.arena_bytes, memory.code_bytes);
 }
 
@@ -109,8 +112,8 @@ static void put_file(struct text *out, const struct bundle_file *file)
 {
     const struct bundle_header *header = file->tables.header;
     text_printf(out,
-                "  \"file\": {\"image\": %" PRIu64 ", \"tables_and_device_code\": %" PRIu64 ", \"weights\": %" PRIu64
-                ", \"weights_beside\": ",
+                "  \"file\": {\"image\": %" PRIu64 ", \"tables_and_device_code\": %" PRIu64
+                ", \"weights\": %" PRIu64 ", \"weights_beside\": ",
                 header->image_bytes, header->blob_bytes, header->weights_bytes);
     if (header->sidecar)
         text_put_json(out, string_at(&file->tables, header->sidecar_name));

@@ -1,5 +1,5 @@
-/* Reads dumps of the Graph IR (gpucc --dump-ir) on standard input: each graph of it must parse, and print as the text
- * that was read. Prints how many there were. */
+/* Reads dumps of the Graph IR (gpucc --dump-ir) on standard input: each graph of it must parse, and print as
+ * the text that was read. Prints how many there were. */
 #include "ir/graph.h"
 
 #include <stdio.h>

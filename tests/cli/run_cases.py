@@ -4,7 +4,7 @@
 
 A case is a table [[case]]:
 
-    name        says what is shown
+    name        says what is shown, in words joined by _
     run         the command: words as a shell would split them, without a shell; `gpucc` is the program under test,
                 `python` this Python, `ir_text` the reader of the Graph IR's text; @models@ and @folder@ are the models' and the case's folder
     files       of the models' folder, copied into the case's own, where the command runs; "a -> b" copies a as b
@@ -19,7 +19,8 @@ A case is a table [[case]]:
     env         variables to set; the value false unsets one
     stdout_to   a file for standard output
     file_limit  no file may grow beyond so many bytes
-    read_only   the case's folder may not be written (skipped for root, whom nothing stops)
+    read_only   the case's folder may not be written; root, whom nothing stops, runs the command as nobody, and skips the
+                case where nobody may not reach the program
     needs       nvrtc, nvcc, lld, ld or cc: skipped where it is missing
 
 Beside what a case says, nothing may stay in the folder for temporary files.
@@ -40,6 +41,9 @@ import tomllib
 
 KEYS = {"name", "run", "files", "links", "before", "into", "status", "stdout", "stderr", "json", "leaves", "env",
         "stdout_to", "file_limit", "read_only", "needs"}
+
+
+NOBODY = 65534
 
 
 def there(need):
@@ -109,7 +113,7 @@ class Runner:
             source, _, target = item.partition(" -> ")
             path = self.folder / (target or source)
             path.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(self.options.models / source, path)
+            shutil.copy(self.options.models / source, path)
         for item in case.get("links", []):
             target, _, name = item.partition(" -> ")
             (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -127,9 +131,13 @@ class Runner:
         def limit():
             if "file_limit" in case:
                 resource.setrlimit(resource.RLIMIT_FSIZE, (case["file_limit"], case["file_limit"]))
+            if case.get("read_only") and os.geteuid() == 0:
+                os.setgid(NOBODY)
+                os.setuid(NOBODY)
         output = open(case["stdout_to"], "wb") if "stdout_to" in case else subprocess.PIPE
         if case.get("read_only"):
-            self.folder.chmod(0o500)
+            self.folder.chmod(0o555)
+            self.temporary.chmod(0o777)
         result = subprocess.run(self.words(case["run"]), cwd=self.folder, env=self.environment(case), stdout=output,
                                 stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, preexec_fn=limit, timeout=300)
         self.folder.chmod(0o700)
@@ -149,11 +157,14 @@ class Runner:
         unknown = set(case) - KEYS
         if unknown:
             return [f"unknown fields {unknown}"]
-        if any(not there(need) for need in case.get("needs", [])) or (case.get("read_only") and os.geteuid() == 0):
+        if any(not there(need) for need in case.get("needs", [])):
             return None
         self.prepare(case)
         before = snapshot(self.folder)
-        status, stdout, stderr = self.execute(case)
+        try:
+            status, stdout, stderr = self.execute(case)
+        except PermissionError:
+            return None
         after = snapshot(self.folder)
         wrong = []
         if status != case.get("status", 0):
@@ -203,7 +214,7 @@ def main():
             done += 1
             skipped += wrong is None
             failed += bool(wrong)
-            print(f"{'skip' if wrong is None else 'FAIL' if wrong else 'good'}  {path.stem}: {case['name']}")
+            print(f"{'skipped' if wrong is None else 'FAILED' if wrong else 'OK'} {case['name']}")
             if wrong:
                 print("      " + case["run"], *wrong, sep="\n      ")
     print(f"{done} cases, {failed} failed, {skipped} skipped")

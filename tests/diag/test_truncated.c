@@ -1,5 +1,5 @@
-/* A model cut at every offset: each piece is refused with exactly one error about the file, through the same door as the
- * program's. */
+/* A model cut at every offset: each piece is refused with exactly one error about the file, through the same
+ * door as the program's. */
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
