@@ -11,15 +11,6 @@
 #include "ir/support/threads.h"
 #include "runtime/sha256.h"
 
-static bool cannot_write(struct bundle_writer *writer)
-{
-    int reason = errno;
-    const char *path = writer->inputs->weights_path ? writer->inputs->weights_path : writer->path;
-    diag_error(writer->diagnostics, DIAG_output_unwritable, NULL, "cannot write %s: %s",
-               diag_quote(writer->diagnostics, path), strerror(reason));
-    return false;
-}
-
 struct weight_writer {
     struct bundle_writer *writer;
     struct output_file *file;
@@ -30,17 +21,23 @@ struct weight_writer {
     uint64_t *hashes; /* [constant] */
 };
 
+static bool cannot_write(struct bundle_writer *writer)
+{
+    int reason = errno;
+    const char *path = writer->inputs->weights_path ? writer->inputs->weights_path : writer->path;
+    diag_error(writer->diagnostics, DIAG_output_unwritable, NULL, "cannot write %s: %s",
+               diag_quote(writer->diagnostics, path), strerror(reason));
+    return false;
+}
+
 static bool unwritable(const struct weight_writer *w)
 {
-    diag_error(w->writer->diagnostics, DIAG_output_unwritable, NULL, "cannot write the weights: %s",
-               strerror(errno));
-    return false;
+    return cannot_write(w->writer);
 }
 
 static bool put(void *user, uint64_t at, const void *data, size_t bytes)
 {
     struct weight_writer *w = user;
-<<<<<<< HEAD
     w->hash = hash_bytes(w->hash, data, bytes);
     return output_write_at(w->file, w->base + w->offset + at, data, bytes) || unwritable(w);
 }
@@ -115,9 +112,6 @@ static bool write_constants(struct weight_writer *w)
         rows[i].offset = weight->offset;
     }
     return ftruncate(w->file->fd, (off_t)(w->base + w->offset)) == 0 || unwritable(w);
-=======
-    return output_write_at(w->file, w->at + at, data, bytes) || cannot_write(w->writer);
->>>>>>> 8e45509 (Name the input and the node in every error at run time, and test wrong calls)
 }
 
 struct hashing {
