@@ -1,4 +1,4 @@
-# gpucc_llvm: LLVM 19's C API with the X86 back end, linked statically. Asked from llvm-config and not from LLVM's CMake
+# gpucc_llvm: LLVM 19's C API with the back ends of the hosts, linked statically. Asked from llvm-config and not from LLVM's CMake
 # package, which wants development files (libedit, libxml2, zstd's shared library) of parts that gpucc does not link.
 find_program(GPUCC_LLVM_CONFIG NAMES llvm-config-19 llvm-config PATHS /usr/lib/llvm-19/bin
              DOC "llvm-config of LLVM 19")
@@ -20,7 +20,8 @@ gpucc_llvm_ask(llvm_version --version)
 if(NOT llvm_version MATCHES "^19\\.")
   message(FATAL_ERROR "LLVM 19 is needed; ${GPUCC_LLVM_CONFIG} is of version ${llvm_version}")
 endif()
-set(llvm_components core analysis target passes x86codegen x86desc x86info)
+set(llvm_components core analysis target passes x86codegen x86desc x86info aarch64codegen aarch64desc
+                    aarch64info)
 gpucc_llvm_ask(llvm_archives --link-static --libfiles ${llvm_components})
 gpucc_llvm_ask(llvm_includes --includedir)
 foreach(archive IN LISTS llvm_archives)

@@ -50,7 +50,8 @@ struct bundle_writer {
 /* bundle_tables.c: everything of the header but what stands behind linking and hashing. */
 bool bundle_make_tables(struct bundle_writer *writer);
 /* elf_object.c: a relocatable object with the section .gpucc and the pointer table. */
-struct object_file elf_tables_object(struct arena *arena, const struct bundle_blob *blob);
+struct object_file elf_tables_object(struct arena *arena, const struct bundle_blob *blob, enum host host);
+uint32_t bundle_machine(enum host host); /* bundle_header.machine */
 /* Where the section's bytes are in a linked file; false: it has none. */
 bool elf_find_section(const unsigned char *file, size_t bytes, const char *name, size_t *offset,
                       size_t *length);

@@ -340,6 +340,17 @@ static void add_buffer(struct tables *t, const struct plan *plan, const struct p
     vec_push(t->arena, &t->buffers, row);
 }
 
+/* The pointer table's entry of a symbol: plans may have kernels in common. */
+static uint32_t function_of(struct tables *t, const char *symbol)
+{
+    struct bundle_blob *blob = &t->writer->blob;
+    for (uint32_t i = 0; i < blob->symbols.count; i++)
+        if (strcmp(blob->symbols.items[i], symbol) == 0)
+            return i;
+    vec_push(t->arena, &blob->symbols, symbol);
+    return blob->symbols.count - 1;
+}
+
 static void add_kernel(struct tables *t, const struct bundle_target *target, uint32_t index)
 {
     const struct plan_kernel *plan_kernel = &target->plan->kernels.items[index];
@@ -369,8 +380,7 @@ static void add_kernel(struct tables *t, const struct bundle_target *target, uin
         row.shared_bytes = (uint32_t)shared;
         t->failed = t->failed || shared > UINT32_MAX;
     } else {
-        row.function = t->writer->blob.symbols.count;
-        vec_push(t->arena, &t->writer->blob.symbols, target->symbols[index]);
+        row.function = function_of(t, target->symbols[index]);
     }
     vec_push(t->arena, &t->kernels, row);
 }
@@ -421,9 +431,7 @@ static void add_plan(struct tables *t, const struct bundle_target *target)
     struct bundle_plan row = {
         .name = string_of(t, machine->name),
         .kind = cuda ? BUNDLE_CUDA : BUNDLE_CPU,
-        .level = cuda                          ? (uint32_t)machine->compute_capability
-                 : machine->vector_bytes >= 64 ? 4
-                                               : 3,
+        .level = cuda ? (uint32_t)machine->compute_capability : machine->level,
         .architecture_specific = machine->architecture_specific,
         /* Cubins run on every driver of their toolkit's major version, PTX needs one as new as its compiler.
          */
@@ -497,7 +505,7 @@ static void assemble(struct tables *t)
     struct bundle_header header = {.format = BUNDLE_FORMAT,
                                    .abi = BUNDLE_ABI,
                                    .header_bytes = sizeof header,
-                                   .machine = 62, /* EM_X86_64 */
+                                   .machine = bundle_machine(writer->inputs->host),
                                    .sidecar = writer->inputs->weights_path != NULL};
     memcpy(header.magic, BUNDLE_MAGIC, sizeof header.magic);
     if (writer->inputs->weights_path) {

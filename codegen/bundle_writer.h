@@ -43,6 +43,7 @@ struct bundle_inputs {
         *facts; /* versions and options; the writer adds its own version and the linker's */
     uint32_t fact_count;
     int nvrtc_major, nvrtc_minor; /* of the CUDA images: gives the driver version that is needed */
+    enum host host;               /* that the CPU code is for */
     const char *linker;       /* program to use; NULL: ld.lld-19, ld.lld, ld, cc, the first that is found */
     const char *weights_path; /* weights go into this file; NULL: into the bundle */
     uint32_t threads;         /* for hashing; 0: one a CPU */

@@ -1,4 +1,4 @@
-/* A relocatable ELF object of our own making, x86-64: the tables as the section .gpucc, and a table of
+/* A relocatable ELF object of our own making: the tables as the section .gpucc, and a table of
  * pointers to the CPU kernels that the linker fills in. Small enough to be written by hand; LLVM need not see
  * megabytes of tables. */
 #include <elf.h>
@@ -80,13 +80,19 @@ static void add_symbols(struct object_builder *builder, const struct bundle_blob
                 strings.data, strings.length);
 }
 
-static void add_pointers(struct object_builder *builder, const struct bundle_blob *blob)
+uint32_t bundle_machine(enum host host)
+{
+    return host == HOST_AARCH64 ? BUNDLE_AARCH64 : BUNDLE_X86_64;
+}
+
+static void add_pointers(struct object_builder *builder, const struct bundle_blob *blob, enum host host)
 {
     size_t bytes = 8 * ((size_t)blob->symbols.count + 1); /* one more, so that it is never empty */
     Elf64_Rela *relocations = arena_new_array(builder->arena, Elf64_Rela, blob->symbols.count);
+    const uint64_t address = host == HOST_AARCH64 ? R_AARCH64_ABS64 : R_X86_64_64;
     for (uint32_t i = 0; i < blob->symbols.count; i++)
         relocations[i] = (Elf64_Rela){.r_offset = 8 * (uint64_t)i,
-                                      .r_info = ELF64_R_INFO((uint64_t)i + FIRST_KERNEL_SYMBOL, R_X86_64_64)};
+                                      .r_info = ELF64_R_INFO((uint64_t)i + FIRST_KERNEL_SYMBOL, address)};
     add_section(builder, POINTERS, ".data.rel.ro",
                 &(Elf64_Shdr){.sh_type = SHT_PROGBITS, .sh_flags = SHF_ALLOC | SHF_WRITE, .sh_addralign = 8},
                 arena_alloc(builder->arena, bytes), bytes);
@@ -100,11 +106,11 @@ static void add_pointers(struct object_builder *builder, const struct bundle_blo
                 relocations, blob->symbols.count * sizeof *relocations);
 }
 
-struct object_file elf_tables_object(struct arena *arena, const struct bundle_blob *blob)
+struct object_file elf_tables_object(struct arena *arena, const struct bundle_blob *blob, enum host host)
 {
     struct object_builder builder = {.arena = arena};
     Elf64_Ehdr header = {.e_type = ET_REL,
-                         .e_machine = EM_X86_64,
+                         .e_machine = (Elf64_Half)bundle_machine(host),
                          .e_version = EV_CURRENT,
                          .e_ehsize = sizeof header,
                          .e_shentsize = sizeof(Elf64_Shdr),
@@ -119,7 +125,7 @@ struct object_file elf_tables_object(struct arena *arena, const struct bundle_bl
     add_section(&builder, TABLES, BUNDLE_SECTION,
                 &(Elf64_Shdr){.sh_type = SHT_PROGBITS, .sh_flags = SHF_ALLOC, .sh_addralign = 64},
                 blob->bytes, blob->length);
-    add_pointers(&builder, blob);
+    add_pointers(&builder, blob, host);
     add_symbols(&builder, blob);
     add_section(&builder, NAMES, ".shstrtab", &(Elf64_Shdr){.sh_type = SHT_STRTAB, .sh_addralign = 1},
                 section_names, sizeof section_names);

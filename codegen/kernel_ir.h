@@ -54,7 +54,7 @@ enum statement_kind {
 enum loop_kind {
     LOOP_SERIAL,
     LOOP_UNROLL,     /* constant bounds; fully */
-    LOOP_VECTORISE,  /* CPU: iterations are independent, or combine only by the reduction that REASSOCIATE marks */
+    LOOP_VECTORISE,  /* CPU: iterations are independent: no variable from outside is assigned */
     LOOP_PARALLEL,   /* CPU, outermost, once: begin .. end is split over workers by the runtime */
 };
 
@@ -68,7 +68,6 @@ struct statement {
     struct statement *next;
     uint32_t variable;           /* DECLARE, ASSIGN, FOR */
     expr value;                  /* DECLARE, ASSIGN, STORE; IF: the condition */
-    bool reassociate;            /* ASSIGN of v = v op x in a VECTORISE loop: the order of the sum is free */
     enum loop_kind loop;
     expr begin, end, step;       /* FOR */
     struct statement_list body, otherwise;

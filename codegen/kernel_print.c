@@ -232,7 +232,7 @@ static void print_declare(struct printer *p, const struct statement *s)
             text_printf(p->out, "x%u", (unsigned)v->lanes);
         text_put(p->out, " = ");
     } else {
-        text_printf(p->out, "v%u %s ", (unsigned)s->variable, s->reassociate ? "~=" : "=");
+        text_printf(p->out, "v%u = ", (unsigned)s->variable);
     }
     print_operand(p, s->value);
     text_put(p->out, "\n");

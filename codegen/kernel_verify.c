@@ -11,9 +11,10 @@ struct verifier {
     const struct kernel *kernel;
     bool cuda;
     struct text *why;
-    bool *in_scope; /* [variable] */
-    bool *unrolled; /* [variable]: of an UNROLL loop */
-    uint32_t *seen; /* [node]: statement that checked it last */
+    bool *in_scope;                      /* [variable] */
+    uint32_t vector_loops, *vector_loop; /* around the statement; [variable]: around its declaration */
+    bool *unrolled;                      /* [variable]: of an UNROLL loop */
+    uint32_t *seen;                      /* [node]: statement that checked it last */
     uint32_t statement;
     bool seen_parallel;
 };
@@ -195,7 +196,9 @@ static bool check_for(struct verifier *v, const struct statement *s, unsigned de
     }
     v->in_scope[s->variable] = true;
     v->unrolled[s->variable] = s->loop == LOOP_UNROLL;
+    v->vector_loops += s->loop == LOOP_VECTORISE;
     const bool fine = check_list(v, &s->body, depth + 1);
+    v->vector_loops -= s->loop == LOOP_VECTORISE;
     v->in_scope[s->variable] = false;
     return fine;
 }
@@ -213,14 +216,13 @@ static bool check_assignment(struct verifier *v, const struct statement *s)
     if (s->kind == STATEMENT_ASSIGN) {
         if (!variable->mutable || !v->in_scope[s->variable])
             return wrong(v, "an assignment to a variable that is not mutable or not in scope");
-        const bool combines = value->count == 2 && expr_class_of(value->op) == EXPR_ARITHMETIC;
-        if (s->reassociate && !combines)
-            return wrong(v, "an order set free for what is no combination of two values");
-        return true;
+        return v->vector_loop[s->variable] == v->vector_loops ||
+               wrong(v, "an iteration of a vectorised loop that hangs on another one");
     }
     if (v->in_scope[s->variable])
         return wrong(v, "a second declaration");
     v->in_scope[s->variable] = true;
+    v->vector_loop[s->variable] = v->vector_loops;
     return true;
 }
 
@@ -299,6 +301,7 @@ bool kernel_verify(const struct kernel *kernel, const struct machine *machine, s
         .cuda = machine->kind == TARGET_CUDA,
         .why = why,
         .in_scope = arena_new_array(why->arena, bool, kernel->variables.count),
+        .vector_loop = arena_new_array(why->arena, uint32_t, kernel->variables.count),
         .unrolled = arena_new_array(why->arena, bool, kernel->variables.count),
         .seen = arena_new_array(why->arena, uint32_t, kernel->pool->nodes.count),
     };

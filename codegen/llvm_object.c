@@ -19,7 +19,8 @@
 
 enum { KERNELS_A_MODULE = 8, MESSAGE_BYTES = 400 };
 
-static const char triple[] = "x86_64-unknown-linux-gnu";
+static const char *const triples[HOST_COUNT] = {
+    [HOST_X86_64] = "x86_64-unknown-linux-gnu", [HOST_AARCH64] = "aarch64-unknown-linux-gnu"};
 
 struct unit {
     const struct object_kernel *kernels;
@@ -42,6 +43,10 @@ static void register_targets(void)
     LLVMInitializeX86Target();
     LLVMInitializeX86TargetMC();
     LLVMInitializeX86AsmPrinter();
+    LLVMInitializeAArch64TargetInfo();
+    LLVMInitializeAArch64Target();
+    LLVMInitializeAArch64TargetMC();
+    LLVMInitializeAArch64AsmPrinter();
 }
 
 static void set_message(struct unit *unit, const char *what, const char *detail)
@@ -66,14 +71,15 @@ static LLVMTargetMachineRef new_target_machine(struct unit *unit)
 {
     LLVMTargetRef target;
     char *text = NULL;
-    const bool wide = unit->kernels[0].machine->vector_bytes >= 64;
+    const struct machine *machine = unit->kernels[0].machine;
+    const char *triple = triples[machine->host];
     if (LLVMGetTargetFromTriple(triple, &target, &text)) {
         set_message(unit, "LLVM", text);
         LLVMDisposeMessage(text);
         return NULL;
     }
-    return LLVMCreateTargetMachine(target, triple, wide ? "x86-64-v4" : "x86-64-v3", "",
-                                   LLVMCodeGenLevelAggressive, LLVMRelocPIC, LLVMCodeModelDefault);
+    return LLVMCreateTargetMachine(target, triple, machine->instruction_set, "", LLVMCodeGenLevelAggressive,
+                                   LLVMRelocPIC, LLVMCodeModelDefault);
 }
 
 static bool optimise(struct unit *unit, LLVMModuleRef module, LLVMTargetMachineRef machine)
@@ -130,7 +136,7 @@ static void compile_module(struct unit *unit, LLVMContextRef context, LLVMModule
     }
     LLVMTargetMachineRef machine = new_target_machine(unit);
     if (!machine) {
-        set_message(unit, "LLVM", "no x86-64 code generator");
+        set_message(unit, "LLVM", "no code generator for the host");
         return;
     }
     LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(machine);
@@ -152,7 +158,7 @@ static void compile_unit(void *user, uint32_t index)
     LLVMContextRef context = LLVMContextCreate();
     LLVMContextSetDiagnosticHandler(context, note_diagnostic, unit);
     LLVMModuleRef module = LLVMModuleCreateWithNameInContext("kernels", context);
-    LLVMSetTarget(module, triple);
+    LLVMSetTarget(module, triples[unit->kernels[0].machine->host]);
     if (setjmp(recovery.jump) == 0)
         compile_module(unit, context, module, &arena);
     else

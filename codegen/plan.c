@@ -219,8 +219,8 @@ static uint32_t *unset(struct arena *arena, uint32_t count)
     return items;
 }
 
-static bool add_launches(struct planner *planner, const struct group *group,
-                         const struct lowered_group *lowered)
+static bool add_launches(struct planner *planner, const struct group *group, const struct lowered_group *lowered,
+                         const struct machine *machine)
 {
     uint32_t *temporaries = unset(planner->arena, lowered->temporaries.count);
     uint32_t *derived = unset(planner->arena, lowered->derived.count);
@@ -238,7 +238,7 @@ static bool add_launches(struct planner *planner, const struct group *group,
         }
         launch.buffers = buffers;
         launch.dims = arena_copy(planner->arena, kernel->dims.items, kernel->dims.count * sizeof(dim));
-        if (!planner_add_kernel(planner, group, from->kernel, &launch.kernel))
+        if (!planner_add_kernel(planner, group, from->kernel, machine, &launch.kernel))
             return false;
         vec_push(planner->arena, &planner->plan->launches, launch);
     }
@@ -254,13 +254,15 @@ static bool plan_group(struct planner *planner, const struct group *group)
 {
     if (planner->options->optimisation > 0 && alias_flat_copy(planner, group))
         return true;
-    struct plan_strategy_context context =
-        plan_strategy_context(planner->graph, group, planner->plan->machine, planner->init, planner->arena);
+    const struct machine *machine = planner->plan->machine;
+    struct plan_strategy_context context = plan_strategy_context(
+        planner->graph, group, machine_reference(machine), planner->init, planner->arena);
     struct config config;
     struct text why;
     text_init(&why, planner->arena);
     const struct strategy *strategy = strategy_choose(&context.base, planner->options->optimisation, &config,
                                                       planner->options->explain ? &why : NULL);
+    const struct machine *compiled_for = strategy_retarget(&context.base, machine, strategy, &config);
     struct lowered_group lowered = {0};
     struct text reason;
     text_init(&reason, planner->arena);
@@ -280,7 +282,7 @@ static bool plan_group(struct planner *planner, const struct group *group)
         planner->options->explain(planner->options->explain_user, line.data);
     }
     planner_allow_in_place(planner, group, &lowered);
-    return add_launches(planner, group, &lowered);
+    return add_launches(planner, group, &lowered, compiled_for);
 }
 
 /* The last launch counts as use of everything that is copied behind it. */

@@ -46,6 +46,7 @@ struct plan_launch {
 
 struct plan_kernel {
     struct kernel *kernel;    /* the first of those that are equal; its name is final */
+    const struct machine *machine; /* that it is compiled for: the plan's, or its reference (strategy.retarget) */
     char hash[65];            /* design.md section 9, "kernel hash" (hex, NUL) */
     const char *source;       /* CUDA C; NULL for CPU kernels */
     uint32_t dim_count;

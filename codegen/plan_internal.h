@@ -43,7 +43,8 @@ struct plan_strategy_context plan_strategy_context(const struct graph *graph, co
 uint32_t planner_derived_buffer(struct planner *planner, const struct group *group, const struct derived *derived);
 
 /* plan_kernels.c: the number of the kernel's equal in the plan; added, named and hashed when it is new. */
-bool planner_add_kernel(struct planner *planner, const struct group *group, struct kernel *kernel, uint32_t *number);
+bool planner_add_kernel(struct planner *planner, const struct group *group, struct kernel *kernel,
+                        const struct machine *machine, uint32_t *number);
 
 /* plan_memory.c: before launches are added, marks parameters that may share memory; afterwards, shares them. */
 void planner_allow_in_place(struct planner *planner, const struct group *group, struct lowered_group *lowered);

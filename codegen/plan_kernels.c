@@ -54,9 +54,8 @@ void plan_kernel_hash(const struct kernel *kernel, const struct machine *machine
 }
 
 bool planner_add_kernel(struct planner *planner, const struct group *group, struct kernel *kernel,
-                        uint32_t *number)
+                        const struct machine *machine, uint32_t *number)
 {
-    const struct machine *machine = planner->plan->machine;
     struct text text;
     text_init(&text, planner->arena);
     if (!kernel_verify(kernel, machine, &text)) {
@@ -70,11 +69,12 @@ bool planner_add_kernel(struct planner *planner, const struct group *group, stru
     else
         kernel_print(kernel, &text);
     for (uint32_t i = 0; i < planner->kernel_keys.count; i++)
-        if (strcmp(planner->kernel_keys.items[i], text.data) == 0) {
+        if (planner->plan->kernels.items[i].machine == machine &&
+            strcmp(planner->kernel_keys.items[i], text.data) == 0) {
             *number = i;
             return true;
         }
-    struct plan_kernel added = {.kernel = kernel, .dim_count = kernel->dims.count};
+    struct plan_kernel added = {.kernel = kernel, .machine = machine, .dim_count = kernel->dims.count};
     hash_text(text.data, machine->name, added.hash);
     kernel->name = kernel_name(planner->arena, group_operator(planner->graph, group), added.hash);
     if (machine->kind == TARGET_CUDA) {

@@ -7,6 +7,7 @@
 
 #include <llvm-c/DebugInfo.h>
 
+#include <stdio.h>
 #include <string.h>
 
 enum { SCRATCH_ALIGNMENT = 64 };
@@ -14,8 +15,8 @@ enum { SCRATCH_ALIGNMENT = 64 };
 /* ---- attributes and metadata
  * ------------------------------------------------------------------------------------- */
 
-static void add_flag(LLVMContextRef context, LLVMValueRef function, LLVMAttributeIndex place,
-                     const char *name, uint64_t value)
+void llvm_add_flag(LLVMContextRef context, LLVMValueRef function, LLVMAttributeIndex place, const char *name,
+                   uint64_t value)
 {
     const unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
     LLVMAddAttributeAtIndex(function, place, LLVMCreateEnumAttribute(context, kind, value));
@@ -29,15 +30,17 @@ static void add_text(LLVMContextRef context, LLVMValueRef function, const char *
 }
 
 /* "no-builtins": no loop becomes a call of memcpy or memset. */
-static void function_attributes(LLVMContextRef context, LLVMValueRef function, const struct machine *machine)
+void llvm_function_attributes(LLVMContextRef context, LLVMValueRef function, const struct machine *machine)
 {
     const LLVMAttributeIndex place = (LLVMAttributeIndex)LLVMAttributeFunctionIndex;
-    const bool wide = machine->vector_bytes >= 64;
-    add_flag(context, function, place, "nounwind", 0);
-    add_text(context, function, "target-cpu", wide ? "x86-64-v4" : "x86-64-v3");
-    add_text(context, function, "prefer-vector-width", wide ? "512" : "256");
-    if (wide)
-        add_text(context, function, "min-legal-vector-width", "512");
+    char width[16];
+    snprintf(width, sizeof width, "%u", (unsigned)machine->vector_bytes * 8);
+    llvm_add_flag(context, function, place, "nounwind", 0);
+    add_text(context, function, "target-cpu", machine->instruction_set);
+    if (machine->host == HOST_X86_64)
+        add_text(context, function, "prefer-vector-width", width);
+    if (machine->vector_bytes >= 64)
+        add_text(context, function, "min-legal-vector-width", width);
     add_text(context, function, "no-builtins", "");
 }
 
@@ -110,8 +113,6 @@ static void print_declare(struct llvm_printer *p, const struct statement *s)
 static void print_assign(struct llvm_printer *p, const struct statement *s)
 {
     LLVMValueRef value = statement_expr(p, s->value);
-    if (s->reassociate && LLVMIsAInstruction(value) && LLVMCanValueUseFastMathFlags(value))
-        LLVMSetFastMathFlags(value, LLVMFastMathAllowReassoc);
     LLVMBuildStore(p->builder, value, p->variables[s->variable]);
 }
 
@@ -252,12 +253,12 @@ static void memory_attributes(struct llvm_printer *p, const struct kernel_memory
     const LLVMAttributeIndex place = parameter + 1;
     const uint32_t alignment = memory->space == MEMORY_SCRATCH ? SCRATCH_ALIGNMENT : memory->alignment;
     if (!memory->in_place)
-        add_flag(p->context, p->function, place, "noalias", 0);
-    add_flag(p->context, p->function, place, "nonnull", 0);
+        llvm_add_flag(p->context, p->function, place, "noalias", 0);
+    llvm_add_flag(p->context, p->function, place, "nonnull", 0);
     if (alignment && (alignment & (alignment - 1)) == 0)
-        add_flag(p->context, p->function, place, "align", alignment);
+        llvm_add_flag(p->context, p->function, place, "align", alignment);
     if (memory->space == MEMORY_GLOBAL && !memory->written)
-        add_flag(p->context, p->function, place, "readonly", 0);
+        llvm_add_flag(p->context, p->function, place, "readonly", 0);
 }
 
 static void bind_parameters(struct llvm_printer *p)
@@ -288,15 +289,14 @@ static LLVMValueRef pointer_at(struct llvm_printer *p, LLVMTypeRef element, LLVM
 }
 
 /* void symbol(void *const *buffers, const int64_t *dims, int64_t begin, int64_t end, void *scratch) */
-static void print_entry(struct llvm_printer *p, const struct machine *machine, LLVMTypeRef inner,
-                        uint32_t count, const char *symbol)
+static void print_entry(struct llvm_printer *p, LLVMTypeRef inner, uint32_t count, const char *symbol)
 {
     const struct kernel *kernel = p->kernel;
     LLVMTypeRef pointer = LLVMPointerTypeInContext(p->context, 0), i64 = LLVMInt64TypeInContext(p->context);
     LLVMTypeRef types[] = {pointer, pointer, i64, i64, pointer};
     LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(p->context), types, 5, 0);
     LLVMValueRef function = LLVMAddFunction(p->module, symbol, type);
-    function_attributes(p->context, function, machine);
+    llvm_function_attributes(p->context, function, p->machine);
     LLVMSetVisibility(function, LLVMHiddenVisibility);
     LLVMPositionBuilderAtEnd(p->builder, LLVMAppendBasicBlockInContext(p->context, function, ""));
     LLVMValueRef *arguments = arena_new_array(p->arena, LLVMValueRef, count);
@@ -332,6 +332,7 @@ bool llvm_print_kernel(LLVMContextRef context, LLVMModuleRef module, const struc
         .module = module,
         .builder = LLVMCreateBuilderInContext(context),
         .kernel = kernel,
+        .machine = machine,
         .arena = arena,
         .memories = arena_new_array(arena, LLVMValueRef, kernel->memories.count),
         .dims = arena_new_array(arena, LLVMValueRef, kernel->dims.count),
@@ -344,8 +345,8 @@ bool llvm_print_kernel(LLVMContextRef context, LLVMModuleRef module, const struc
     LLVMTypeRef type = inner_type(p, &count);
     p->function = LLVMAddFunction(module, arena_printf(arena, "%s_body", symbol), type);
     LLVMSetLinkage(p->function, LLVMInternalLinkage);
-    function_attributes(context, p->function, machine);
-    add_flag(context, p->function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, "noinline", 0);
+    llvm_function_attributes(context, p->function, machine);
+    llvm_add_flag(context, p->function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, "noinline", 0);
     p->entry = new_block(p);
     LLVMBasicBlockRef start = new_block(p);
     LLVMPositionBuilderAtEnd(p->builder, p->entry);
@@ -354,7 +355,7 @@ bool llvm_print_kernel(LLVMContextRef context, LLVMModuleRef module, const struc
     LLVMPositionBuilderAtEnd(p->builder, start);
     print_list(p, &kernel->body);
     LLVMBuildRetVoid(p->builder);
-    print_entry(p, machine, type, count, symbol);
+    print_entry(p, type, count, symbol);
     LLVMDisposeBuilder(p->builder);
     *problem = p->problem;
     return !p->problem;

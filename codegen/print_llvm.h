@@ -20,6 +20,7 @@ struct llvm_printer {
     LLVMModuleRef module;
     LLVMBuilderRef builder;
     const struct kernel *kernel;
+    const struct machine *machine;
     struct arena *arena;
     LLVMValueRef function;
     LLVMBasicBlockRef entry;
@@ -48,6 +49,15 @@ LLVMValueRef llvm_to_memory(struct llvm_printer *printer, enum dtype dtype, uint
  * any. */
 void llvm_mark_access(struct llvm_printer *printer, LLVMValueRef instruction);
 unsigned llvm_alignment(const struct llvm_printer *printer, uint32_t memory);
+
+/* Attributes that every function needs which is compiled for the machine. */
+void llvm_function_attributes(LLVMContextRef context, LLVMValueRef function, const struct machine *machine);
+void llvm_add_flag(LLVMContextRef context, LLVMValueRef function, LLVMAttributeIndex place, const char *name,
+                   uint64_t value);
+
+/* print_llvm_fma.c: a * b + c, rounded once, without an fma instruction. */
+LLVMValueRef llvm_software_fma(struct llvm_printer *printer, enum dtype dtype, uint16_t lanes,
+                               LLVMValueRef *arguments);
 
 /* Adds the kernel to the module as `symbol`. False: *problem says what Kernel IR asked for that is not there.
  */

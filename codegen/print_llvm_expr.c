@@ -239,7 +239,8 @@ static LLVMValueRef float_operation(struct llvm_printer *p, const struct expr_no
     case EXPR_MAX:
         return simple_intrinsic(p, "llvm.maximum", 2, a);
     case EXPR_FMA:
-        return simple_intrinsic(p, "llvm.fma", 3, a);
+        return p->machine->software_fma ? llvm_software_fma(p, node->dtype, node->lanes, a)
+                                        : simple_intrinsic(p, "llvm.fma", 3, a);
     case EXPR_SQRT:
         return simple_intrinsic(p, "llvm.sqrt", 1, a);
     case EXPR_FLOOR:

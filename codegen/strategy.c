@@ -69,3 +69,17 @@ const struct strategy *strategy_choose(const struct strategy_context *context, i
     }
     return best;
 }
+
+const struct machine *strategy_retarget(struct strategy_context *context, const struct machine *machine,
+                                        const struct strategy *strategy, struct config *config)
+{
+    const struct machine *reference = context->machine;
+    if (machine == reference)
+        return machine;
+    if (strategy->retarget && !machine->software_fma) { /* that fma is slower than any tile could make up for */
+        context->machine = machine;
+        strategy->retarget(context, config);
+        return machine;
+    }
+    return machine->host == reference->host && machine->level > reference->level ? reference : machine;
+}

@@ -67,6 +67,10 @@ struct strategy {
     bool (*build)(const struct strategy_context *context, const struct config *config, struct lowered_group *out,
                   struct text *why);
     void (*describe)(const struct config *config, struct text *out);
+    /* CPU: turns a configuration that was chosen on the reference machine into the best one on the context's machine that
+     * reads constants in the same layout and sums in the same order. NULL: kernels are built for the reference machine
+     * and only compiled for others. */
+    void (*retarget)(const struct strategy_context *context, struct config *config);
     int from_level; /* usable at -O from this level on; the plain strategy: 0 */
     bool any_nest;  /* takes scans, sorts and conditional stores too; others are not asked about them */
 };
@@ -82,5 +86,10 @@ bool strategy_takes(const struct strategy *strategy, const struct strategy_conte
 /* The cheapest that fits at the level; never NULL. `why_not` may be NULL or gets one line for each refusal. */
 const struct strategy *strategy_choose(const struct strategy_context *context, int optimisation,
                                        struct config *config, struct text *why_not);
+/* From the reference, for which the context is made and the strategy chosen, to the machine itself. Returns what the kernels
+ * are compiled for: those that gain nothing by being built anew are the reference's, and so is their code where the machine
+ * runs it. */
+const struct machine *strategy_retarget(struct strategy_context *context, const struct machine *machine,
+                                        const struct strategy *strategy, struct config *config);
 
 #endif

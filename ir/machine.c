@@ -8,17 +8,42 @@
 enum { KIBIBYTE = 1024 };
 
 static const struct machine machines[] = {
-    {.name = "cpu", /* x86-64-v3 */
+    {.name = "cpu", /* x86-64-v3; the reference of all CPUs */
      .kind = TARGET_CPU,
      .memory_bytes_per_second = 12e9,
      .fp32_per_second = 90e9,
+     .host = HOST_X86_64,
+     .level = 3,
+     .instruction_set = "x86-64-v3",
      .vector_bytes = 32,
      .vector_registers = 16},
-    {.name = "cpu-v4", /* x86-64-v4 */
+    {.name = "cpu-v4",
      .kind = TARGET_CPU,
      .memory_bytes_per_second = 12e9,
      .fp32_per_second = 150e9,
+     .host = HOST_X86_64,
+     .level = 4,
+     .instruction_set = "x86-64-v4",
      .vector_bytes = 64,
+     .vector_registers = 32},
+    {.name = "cpu-v2",
+     .kind = TARGET_CPU,
+     .memory_bytes_per_second = 12e9,
+     .fp32_per_second = 2e9,
+     .host = HOST_X86_64,
+     .level = 2,
+     .instruction_set = "x86-64-v2",
+     .software_fma = true,
+     .vector_bytes = 16,
+     .vector_registers = 16},
+    {.name = "cpu-aarch64", /* Armv8-A with its vectors */
+     .kind = TARGET_CPU,
+     .memory_bytes_per_second = 12e9,
+     .fp32_per_second = 45e9,
+     .host = HOST_AARCH64,
+     .level = 8,
+     .instruction_set = "generic",
+     .vector_bytes = 16,
      .vector_registers = 32},
     {.name = "sm_80", /* A100 */
      .kind = TARGET_CUDA,
@@ -61,4 +86,26 @@ const struct machine *machine_find(const char *target)
         if (strcmp(machine_row(i)->name, target) == 0)
             return machine_row(i);
     return NULL;
+}
+
+const struct machine *machine_reference(const struct machine *machine)
+{
+    return machine->kind == TARGET_CPU ? &machines[0] : machine;
+}
+
+static const char *const hosts[HOST_COUNT] = {[HOST_X86_64] = "x86_64", [HOST_AARCH64] = "aarch64"};
+
+const char *host_name(enum host host)
+{
+    return hosts[host];
+}
+
+bool host_find(const char *name, enum host *host)
+{
+    for (int i = 0; i < HOST_COUNT; i++)
+        if (strcmp(hosts[i], name) == 0) {
+            *host = (enum host)i;
+            return true;
+        }
+    return false;
 }

@@ -5,6 +5,7 @@
 #include "ir/group.h"
 
 enum target_kind { TARGET_CPU, TARGET_CUDA };
+enum host { HOST_X86_64, HOST_AARCH64, HOST_COUNT };
 
 /* What a strategy may assume of the machine. Figures per multiprocessor where not said otherwise. */
 struct machine {
@@ -20,11 +21,21 @@ struct machine {
     double memory_bytes_per_second;
     double fp32_per_second;      /* operations, an fma is 2 */
     /* CPU */
-    uint32_t vector_bytes;       /* 32 for x86-64-v3, 64 for v4 */
+    enum host host;              /* that the bundle is for */
+    uint32_t level;              /* bundle_plan.level: 2, 3, 4 of x86-64; 8 for Armv8-A */
+    const char *instruction_set; /* as LLVM names it */
+    bool software_fma;           /* it has no fma instruction */
+    uint32_t vector_bytes;
     uint32_t vector_registers;
 };
 const struct machine *machine_find(const char *target);
 const struct machine *machine_row(uint32_t index); /* all, in order; NULL behind the last */
+/* The machine for which groups and strategies are chosen: results must not hang on the level that runs, so what decides
+ * the order of sums is decided once for all CPUs. A CUDA machine is its own. */
+const struct machine *machine_reference(const struct machine *machine);
+
+const char *host_name(enum host host);           /* as --host takes it */
+bool host_find(const char *name, enum host *host);
 
 struct target_services {
     const struct machine *machine;

@@ -3,8 +3,8 @@
  * once when the bundle is opened (runtime/tables.c) and trusted from then on.
  *
  * Layout of the file:
- *     [0, image_bytes)                  the linked ELF image and zeros up to a page; .gpucc and code are in it
- *     [weights_offset, + weights_bytes) constants, each 256-byte aligned; not mapped by the dynamic loader
+ *     [0, image_bytes)                  the linked ELF image and zeros up to a page; .gpucc and code are in
+ * it [weights_offset, + weights_bytes) constants, each 256-byte aligned; not mapped by the dynamic loader
  *     [leaves_offset, + 32 leaf_count)  sha256 of each 4 MiB leaf of the weights
  * In a bundle with a sidecar the last two stand in that file, weights at offset 0. weights_root is the sha256
  * of the leaf hashes; image_hash that of the image with image_hash itself zeroed.
@@ -20,7 +20,7 @@
 #define BUNDLE_SECTION ".gpucc"
 
 enum {
-    BUNDLE_ABI = 1,    /* GPUCC_ABI of gpucc/runtime.h, which the compiler does not include */
+    BUNDLE_ABI = 1,         /* GPUCC_ABI of gpucc/runtime.h, which the compiler does not include */
     BUNDLE_FORMAT = 1,      /* raised when a struct below changes */
     BUNDLE_ALIGNMENT = 256, /* of constants and arena buffers */
     BUNDLE_PAGE = 4096,     /* alignment of the weights in the file */
@@ -30,6 +30,9 @@ enum {
     BUNDLE_MAX_KERNEL_DIMS = 64
 };
 #define BUNDLE_NONE UINT32_MAX /* an index that points nowhere */
+
+/* bundle_header.machine: ELF's e_machine of the hosts. */
+enum { BUNDLE_X86_64 = 62, BUNDLE_AARCH64 = 183 };
 
 /* A CPU kernel: runs iterations begin .. end of its outermost parallel loop. `scratch`: scratch_bytes of the
  * calling thread's own, 64-byte aligned, contents undefined. */
@@ -150,7 +153,7 @@ enum bundle_plan_kind { BUNDLE_CPU, BUNDLE_CUDA };
 struct bundle_plan {
     bundle_string name;
     uint32_t kind;
-    uint32_t level; /* CPU: 3 or 4, the x86-64 level. CUDA: compute capability, 90 */
+    uint32_t level; /* CPU: 2, 3, 4: the x86-64 level; 8: Armv8-A. CUDA: compute capability, 90 */
     uint32_t architecture_specific;
     uint32_t driver_version;     /* CUDA: that cubins need, as cuDriverGetVersion gives it; 0: any */
     uint32_t ptx_driver_version; /* and that PTX needs */

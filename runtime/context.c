@@ -63,9 +63,10 @@ static gpucc_status copy_options(const gpucc_context_options *theirs, gpucc_cont
     if (!model_copy_struct(ours, sizeof *ours, theirs, sizeof *ours))
         return runtime_fail(error, GPUCC_INVALID_ARGUMENT,
                             "the struct size of the options is not set (use GPUCC_INIT)");
-    if (ours->device < GPUCC_CPU || ours->threads < 0)
-        return runtime_fail(error, GPUCC_INVALID_ARGUMENT, "device %d or %d threads make no sense",
-                            ours->device, ours->threads);
+    if (ours->device < GPUCC_CPU || ours->threads < 0 || ours->cpu_level < 0)
+        return runtime_fail(error, GPUCC_INVALID_ARGUMENT,
+                            "device %d, %d threads or CPU level %d make no sense", ours->device,
+                            ours->threads, ours->cpu_level);
     if (ours->allocator &&
         (!model_copy_struct(allocator, sizeof *allocator, ours->allocator, sizeof *allocator) ||
          !allocator->allocate || !allocator->release))
@@ -82,7 +83,9 @@ static gpucc_status create_device(struct runtime_context *context, const gpucc_c
     /* No wish: the GPU when there is one that the bundle has code for. */
     gpucc_context_options first = GPUCC_INIT(gpucc_context_options);
     gpucc_status status = cuda_device_create(context, &first, error);
-    if (status == GPUCC_OK || !model_cpu_plan(context->model))
+    const struct bundle_plan *plan;
+    struct runtime_error ignored;
+    if (status == GPUCC_OK || model_cpu_plan(context->model, 0, &plan, &ignored) != GPUCC_OK)
         return status;
     first.device = GPUCC_CPU;
     return cpu_device_create(context, &first, error);

@@ -6,7 +6,6 @@
 #include <sys/mman.h>
 
 #include "runtime/context.h"
-#include "runtime/cpu_level.h"
 #include "runtime/float_mode.h"
 #include "runtime/pool.h"
 
@@ -182,10 +181,9 @@ static size_t scratch_need(const struct runtime_context *context)
 gpucc_status cpu_device_create(struct runtime_context *context, const gpucc_context_options *options,
                                struct runtime_error *error)
 {
-    context->plan = model_cpu_plan(context->model);
-    if (!context->plan)
-        return runtime_fail(error, GPUCC_NO_PLAN, "the bundle has no code for this CPU (x86-64-v%u)",
-                            cpu_level());
+    gpucc_status status = model_cpu_plan(context->model, options->cpu_level, &context->plan, error);
+    if (status != GPUCC_OK)
+        return status;
     if (options->cuda_context)
         return runtime_fail(error, GPUCC_INVALID_ARGUMENT, "a CPU context takes no CUDA context");
     struct cpu_state *state = calloc(1, sizeof *state);

@@ -1,6 +1,19 @@
 /* A level holds when the processor has its instructions and the system keeps its registers. */
 #include "runtime/cpu_level.h"
 
+const char *cpu_level_name(uint32_t level)
+{
+    static const char *const names[] = {
+        [1] = "x86-64", [2] = "x86-64-v2", [3] = "x86-64-v3", [4] = "x86-64-v4", [8] = "Armv8-A"};
+    return level < sizeof names / sizeof *names && names[level] ? names[level] : "unknown";
+}
+
+#if defined(__aarch64__)
+uint32_t cpu_level(void)
+{
+    return 8;
+}
+#elif defined(__x86_64__)
 #include <cpuid.h>
 #include <stdbool.h>
 
@@ -38,3 +51,6 @@ uint32_t cpu_level(void)
         return 3;
     return 4;
 }
+#else
+#error "the levels of this processor are not known"
+#endif

@@ -66,6 +66,24 @@ static void unique_name(int fd, char *name, size_t bytes)
     snprintf(name, bytes, "/proc/self/fd%s/%d", bits, fd);
 }
 
+/* dlopen would only say that the ELF header is wrong. */
+static gpucc_status check_machine(const struct bundle_header *header)
+{
+#if defined(__x86_64__)
+    const uint32_t own = BUNDLE_X86_64;
+#elif defined(__aarch64__)
+    const uint32_t own = BUNDLE_AARCH64;
+#else
+#error "bundles have no code for this processor"
+#endif
+    if (header->machine == own)
+        return GPUCC_OK;
+    return runtime_fail(&last_error, GPUCC_NO_PLAN, "the bundle is for %s hosts",
+                        header->machine == BUNDLE_AARCH64  ? "AArch64"
+                        : header->machine == BUNDLE_X86_64 ? "x86-64"
+                                                           : "other");
+}
+
 static gpucc_status load_library(gpucc_model *model)
 {
     char name[256];
@@ -136,6 +154,8 @@ gpucc_status gpucc_open(const char *path, const gpucc_open_options *options, gpu
         status = bundle_file_check_image(&opened->file, &last_error);
     if (status == GPUCC_OK)
         status = open_weights(opened, path, options ? options->weights : NULL);
+    if (status == GPUCC_OK)
+        status = check_machine(opened->file.tables.header);
     if (status == GPUCC_OK)
         status = load_library(opened);
     if (status == GPUCC_OK) {

@@ -76,16 +76,27 @@ gpucc_status model_tensor_info(const struct runtime_model *model, int output, si
     return GPUCC_OK;
 }
 
-const struct bundle_plan *model_cpu_plan(const struct runtime_model *model)
+gpucc_status model_cpu_plan(const struct runtime_model *model, int32_t wish, const struct bundle_plan **plan,
+                            struct runtime_error *error)
 {
-    const struct bundle_plan *best = NULL;
-    uint32_t level = cpu_level();
+    const uint32_t level = cpu_level();
+    *plan = NULL;
+    if (wish > 0 && (uint32_t)wish > level)
+        return runtime_fail(error, GPUCC_NO_DEVICE, "this CPU is of %s and lacks level %d (%s)",
+                            cpu_level_name(level), wish, cpu_level_name((uint32_t)wish));
     for (uint32_t i = 0; i < model->tables.plan_count; i++) {
-        const struct bundle_plan *plan = &model->tables.plans[i];
-        if (plan->kind == BUNDLE_CPU && plan->level <= level && (!best || plan->level > best->level))
-            best = plan;
+        const struct bundle_plan *row = &model->tables.plans[i];
+        if (row->kind != BUNDLE_CPU || row->level > level || (wish && row->level != (uint32_t)wish))
+            continue;
+        if (!*plan || row->level > (*plan)->level)
+            *plan = row;
     }
-    return best;
+    if (*plan)
+        return GPUCC_OK;
+    return wish ? runtime_fail(error, GPUCC_NO_PLAN, "the bundle has no code of level %d (%s)", wish,
+                               cpu_level_name((uint32_t)wish))
+                : runtime_fail(error, GPUCC_NO_PLAN, "the bundle has no code for this CPU (%s)",
+                               cpu_level_name(level));
 }
 
 static bool plan_has_image(const struct runtime_model *model, const struct bundle_plan *plan, uint32_t kind)

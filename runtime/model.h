@@ -30,8 +30,9 @@ void model_close(struct runtime_model *model);
 gpucc_status model_tensor_info(const struct runtime_model *model, int output, size_t index,
                                gpucc_tensor_info *info, struct runtime_error *error);
 
-/* Best CPU plan for this machine; NULL: there is none. */
-const struct bundle_plan *model_cpu_plan(const struct runtime_model *model);
+/* The best CPU plan that this machine runs, or that of a level that the caller wishes for (0: none). */
+gpucc_status model_cpu_plan(const struct runtime_model *model, int32_t wish, const struct bundle_plan **plan,
+                            struct runtime_error *error);
 /* Best CUDA plan for a device of compute capability 10 * major + minor; `*image_kind` says which of its
  * images. */
 const struct bundle_plan *model_cuda_plan(const struct runtime_model *model, uint32_t capability,

@@ -10,9 +10,6 @@
 
 #define DEFAULT_TARGETS "cpu,sm_80,sm_90a"
 
-/* "cpu" stands for every instruction set level that there are kernels for; the runtime picks. */
-static const char *const cpu_levels[] = {"cpu", "cpu-v4"};
-
 struct compilation {
     const struct options *options;
     struct arena *arena;
@@ -20,6 +17,8 @@ struct compilation {
     struct graph *graph;
     int64_t level, threads;
     bool verbose, ptx_needed;
+    enum host host;
+    struct grouping cpu_grouping; /* of all CPU machines */
     VEC(const struct machine *) machines;
     struct plan *plans;            /* [machines] */
     struct bundle_target *targets; /* [machines] */
@@ -46,6 +45,28 @@ static void add_machine(struct compilation *c, const struct machine *machine)
     vec_push(c->arena, &c->machines, machine);
 }
 
+/* "cpu" stands for every instruction set level of the host; the runtime picks. */
+static void add_cpu_machines(struct compilation *c)
+{
+    for (uint32_t i = 0; machine_row(i); i++)
+        if (machine_row(i)->kind == TARGET_CPU && machine_row(i)->host == c->host)
+            add_machine(c, machine_row(i));
+}
+
+static bool choose_host(struct compilation *c)
+{
+    const char *name = option_value(c->options, OPTION_HOST, host_name(HOST_X86_64));
+    if (host_find(name, &c->host))
+        return true;
+    struct text names;
+    text_init(&names, c->arena);
+    for (int i = 0; i < HOST_COUNT; i++)
+        text_printf(&names, "%s%s", i ? ", " : "", host_name((enum host)i));
+    diag_error(c->diagnostics, DIAG_bad_option, NULL, "option --host takes one of %s, not %s", names.data,
+               diag_quote(c->diagnostics, name));
+    return false;
+}
+
 static bool choose_targets(struct compilation *c)
 {
     const char *list = option_value(c->options, OPTION_TARGET, NULL);
@@ -59,8 +80,7 @@ static bool choose_targets(struct compilation *c)
             *comma = '\0';
         const struct machine *machine = machine_find(at);
         if (strcmp(at, "cpu") == 0) {
-            for (size_t i = 0; i < sizeof cpu_levels / sizeof cpu_levels[0]; i++)
-                add_machine(c, machine_find(cpu_levels[i]));
+            add_cpu_machines(c);
         } else if (machine && machine->kind == TARGET_CUDA) {
             add_machine(c, machine);
         } else {
@@ -88,40 +108,49 @@ static void explain_line(void *user, const char *line)
 static bool build_plan(struct compilation *c, uint32_t index)
 {
     const struct machine *machine = c->machines.items[index];
-    struct target_services services = plan_services(c->graph, machine, (int)c->level, c->arena);
-    struct grouping grouping = {0};
-    if (!group_graph(c->graph, &services, (int)c->level, c->diagnostics, &grouping))
-        return false;
+    struct grouping own = {0}, *grouping = machine->kind == TARGET_CPU ? &c->cpu_grouping : &own;
+    if (!grouping->groups.count) {
+        struct target_services services =
+            plan_services(c->graph, machine_reference(machine), (int)c->level, c->arena);
+        if (!group_graph(c->graph, &services, (int)c->level, c->diagnostics, grouping))
+            return false;
+    }
     struct plan_options options = {
         .optimisation = (int)c->level,
         .threads = (uint32_t)c->threads,
         .explain = c->options->of[OPTION_EXPLAIN].given ? explain_line : NULL,
     };
-    if (!plan_build(c->graph, &grouping, machine, &options, c->arena, c->diagnostics, &c->plans[index]))
+    if (!plan_build(c->graph, grouping, machine, &options, c->arena, c->diagnostics, &c->plans[index]))
         return false;
     if (c->verbose)
         fprintf(stderr, "%8.3f s  %s: %u groups, %u launches, %u kernels\n", seconds_now() - c->started,
-                machine->name, grouping.groups.count, c->plans[index].launches.count,
+                machine->name, grouping->groups.count, c->plans[index].launches.count,
                 c->plans[index].kernels.count);
     return true;
 }
 
-/* Symbols of the CPU kernels: name and level, unique over all plans. */
+/* Symbols of the CPU kernels: name and level, unique over all plans; plans have kernels in common. */
+static const char *list_cpu_kernel(struct compilation *c, const struct plan_kernel *plan_kernel)
+{
+    char *symbol = arena_printf(c->arena, "%s_%s", plan_kernel->kernel->name, plan_kernel->machine->name);
+    for (char *at = symbol; *at; at++)
+        if (*at == '-')
+            *at = '_';
+    for (uint32_t i = 0; i < c->cpu_kernels.count; i++)
+        if (strcmp(c->cpu_kernels.items[i].symbol, symbol) == 0)
+            return c->cpu_kernels.items[i].symbol;
+    struct object_kernel kernel = {
+        .kernel = plan_kernel->kernel, .symbol = symbol, .machine = plan_kernel->machine};
+    vec_push(c->arena, &c->cpu_kernels, kernel);
+    return symbol;
+}
+
 static void list_cpu_kernels(struct compilation *c, uint32_t index)
 {
     const struct plan *plan = &c->plans[index];
     const char **symbols = arena_new_array(c->arena, const char *, plan->kernels.count);
-    for (uint32_t i = 0; i < plan->kernels.count; i++) {
-        char *symbol =
-            arena_printf(c->arena, "%s_%s", plan->kernels.items[i].kernel->name, plan->machine->name);
-        for (char *at = symbol; *at; at++)
-            if (*at == '-')
-                *at = '_';
-        symbols[i] = symbol;
-        struct object_kernel kernel = {
-            .kernel = plan->kernels.items[i].kernel, .symbol = symbol, .machine = plan->machine};
-        vec_push(c->arena, &c->cpu_kernels, kernel);
-    }
+    for (uint32_t i = 0; i < plan->kernels.count; i++)
+        symbols[i] = list_cpu_kernel(c, &plan->kernels.items[i]);
     c->targets[index].symbols = symbols;
 }
 
@@ -274,6 +303,7 @@ static void write_bundle(struct compilation *c, const char *path)
         .fact_count = sizeof facts / sizeof facts[0],
         .nvrtc_major = c->cuda_major,
         .nvrtc_minor = c->cuda_minor,
+        .host = c->host,
         .linker = option_value(c->options, OPTION_LINKER, NULL),
         .weights_path = option_value(c->options, OPTION_WEIGHTS, NULL),
         .threads = (uint32_t)c->threads,
@@ -294,7 +324,7 @@ static bool compile_plans(struct compilation *c)
 
 static bool compile_settings(struct compilation *c)
 {
-    bool good = choose_targets(c);
+    bool good = choose_host(c) && choose_targets(c);
     good &= option_integer(c->options, OPTION_LEVEL, 0, 3, 3, &c->level, c->diagnostics);
     good &= option_integer(c->options, OPTION_THREADS, 0, 1024, 0, &c->threads, c->diagnostics);
     good &= cuda_settings(c);

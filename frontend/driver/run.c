@@ -392,7 +392,7 @@ static bool describe_model(struct run *run)
     return status == GPUCC_OK || run_failed(run, status);
 }
 
-/* cpu, or cuda:N. False: reported. */
+/* cpu, cpu:LEVEL or cuda:N. False: reported. */
 static bool choose_device(struct run *run)
 {
     const char *text = option_value(run->options, OPTION_DEVICE, NULL);
@@ -407,11 +407,16 @@ static bool choose_device(struct run *run)
         run->context_options.device = GPUCC_CPU;
         return good;
     }
+    if (strncmp(text, "cpu:", 4) == 0 && parse_integer(text + 4, &number) && number > 0 && number < 1024) {
+        run->context_options.device = GPUCC_CPU;
+        run->context_options.cpu_level = (int32_t)number;
+        return good;
+    }
     if (strncmp(text, "cuda:", 5) == 0 && parse_integer(text + 5, &number) && number >= 0 && number < 1024) {
         run->context_options.device = (int32_t)number;
         return good;
     }
-    diag_error(run->diagnostics, DIAG_bad_option, NULL, "--device takes cpu or cuda:N, not %s",
+    diag_error(run->diagnostics, DIAG_bad_option, NULL, "--device takes cpu, cpu:LEVEL or cuda:N, not %s",
                diag_quote(run->diagnostics, text));
     return false;
 }

@@ -94,6 +94,8 @@ typedef struct gpucc_context_options {
     int32_t threads;     /* CPU: worker threads, the caller's included; 0: one a CPU that the process may use */
     void *cuda_context;  /* CUcontext to use; NULL: the device's primary context */
     const gpucc_allocator *allocator;
+    int32_t cpu_level;   /* CPU: run the code of this level: 2, 3, 4 of x86-64, 8 for Armv8-A; 0: the highest that the
+                            processor has. Results do not hang on it. Errors: NO_DEVICE, NO_PLAN. */
 } gpucc_context_options;
 
 /* One named dim: a symbol's name as `gpucc info` lists it, or "INPUT[AXIS]". For a range: low <= high; for one size: equal. */

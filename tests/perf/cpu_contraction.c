@@ -233,7 +233,7 @@ static void measure(const struct problem *p, const struct machine *machine, doub
 
 int main(int argc, char **argv)
 {
-    static const char *const levels[] = {"cpu", "cpu-v4"};
+    static const char *const levels[] = {"cpu", "cpu-v4"}; /* v2 compiles the kernels of v3 */
     for (unsigned i = 0; i < 2; i++) {
         TEST_ARENA(arena);
         if (i && !machine_has_v4())

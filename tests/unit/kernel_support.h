@@ -28,6 +28,14 @@ static inline bool machine_has_v4(void)
            __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
 }
 
+/* The levels of x86-64 that kernels are made for; NULL: this machine cannot run it. */
+enum { TEST_LEVELS = 3 };
+static inline const struct machine *test_level(unsigned index)
+{
+    static const char *const names[TEST_LEVELS] = {"cpu", "cpu-v2", "cpu-v4"};
+    return index < 2 || machine_has_v4() ? machine_find(names[index]) : NULL;
+}
+
 /* Symbols that an object needs from elsewhere. */
 static inline unsigned undefined_symbols(const unsigned char *object)
 {

@@ -52,8 +52,10 @@ static inline bool group_test_build(struct group_test *test, struct arena *arena
     text_init(&why, arena);
     test->group = (struct group){.body = *definition};
     test->group.values = arena_new_array(arena, value_id, definition->buffers.count);
+    /* Without fma a machine has no kernels of its own, only code (strategy_retarget). */
+    const struct machine *built_for = machine->software_fma ? machine_reference(machine) : machine;
     test->context = (struct strategy_context){
-        .group = &test->group, .machine = machine, .arena = arena, .is_constant = group_test_constant};
+        .group = &test->group, .machine = built_for, .arena = arena, .is_constant = group_test_constant};
     if (name) {
         struct config candidates[16];
         test->strategy = strategy_named(machine, name);

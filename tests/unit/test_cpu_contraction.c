@@ -5,13 +5,6 @@
 #include "tests/unit/definition_support.h"
 #include "tests/unit/strategy_support.h"
 
-static const char *const levels[] = {"cpu", "cpu-v4"};
-
-static const struct machine *level(unsigned index)
-{
-    return index == 0 || machine_has_v4() ? machine_find(levels[index]) : NULL;
-}
-
 enum finish { FINISH_NONE, FINISH_RESIDUAL, FINISH_SIGMOID };
 
 struct problem {
@@ -58,12 +51,12 @@ static void define_problem(struct problem *p, struct arena *arena, const struct 
 
 static void check_problem(struct problem *p, const char *strategy, uint32_t which, const char *what)
 {
-    for (unsigned i = 0; i < 2; i++) {
+    for (unsigned i = 0; i < TEST_LEVELS; i++) {
         struct group_test *test = arena_new(p->arena, struct group_test);
-        if (!level(i))
+        if (!test_level(i))
             continue;
         memcpy(test->constant, p->constant, sizeof test->constant);
-        if (!group_test_build(test, p->arena, &p->definition, level(i), strategy, which))
+        if (!group_test_build(test, p->arena, &p->definition, test_level(i), strategy, which))
             fail_msg("%s does not fit %s", strategy, what);
         group_test_check(test, p->symbols.values, what);
         group_test_close(test);
@@ -234,8 +227,8 @@ static void check_attention_at(bool scores, unsigned l)
                               : sum;
     nest_store(&d, nest, 2, result_at[scores], value);
     struct group_test *test = arena_new(&arena, struct group_test);
-    if (level(l)) {
-        assert_true(group_test_build(test, &arena, &d, level(l), "cpu_matmul", 0));
+    if (test_level(l)) {
+        assert_true(group_test_build(test, &arena, &d, test_level(l), "cpu_matmul", 0));
         for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; i++)
             group_test_check(test, sizes[i], scores ? "scores" : "values");
         group_test_close(test);
@@ -245,7 +238,7 @@ static void check_attention_at(bool scores, unsigned l)
 
 static void check_attention(bool scores)
 {
-    for (unsigned l = 0; l < 2; l++)
+    for (unsigned l = 0; l < TEST_LEVELS; l++)
         check_attention_at(scores, l);
 }
 

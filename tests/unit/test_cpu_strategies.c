@@ -4,21 +4,14 @@
 #include "tests/unit/definition_support.h"
 #include "tests/unit/strategy_support.h"
 
-static const char *const levels[] = {"cpu", "cpu-v4"};
-
-static const struct machine *level(unsigned index)
-{
-    return index == 0 || machine_has_v4() ? machine_find(levels[index]) : NULL;
-}
-
 static void run_strategy(struct arena *arena, const struct definition *definition, const int64_t *symbols,
                          const char *strategy, bool must_fit, const char *what)
 {
-    for (unsigned i = 0; i < 2; i++) {
+    for (unsigned i = 0; i < TEST_LEVELS; i++) {
         struct group_test *test = arena_new(arena, struct group_test);
-        if (!level(i))
+        if (!test_level(i))
             continue;
-        if (!group_test_build(test, arena, definition, level(i), strategy, 0)) {
+        if (!group_test_build(test, arena, definition, test_level(i), strategy, 0)) {
             if (must_fit)
                 fail_msg("%s does not fit %s", strategy, what);
             continue;
@@ -171,11 +164,11 @@ static void test_long_sums_keep_their_digits(void **state)
     assert_true(define_node(graph, node, &pool, &diagnostics, &definition));
     for (int i = 0; i < ROWS * COLUMNS; i++)
         data[i] = 0.1f + 0.01f * (float)(i % COLUMNS);
-    for (unsigned i = 0; i < 2; i++) {
+    for (unsigned i = 0; i < TEST_LEVELS; i++) {
         struct group_test *test = arena_new(&arena, struct group_test);
-        if (!level(i))
+        if (!test_level(i))
             continue;
-        assert_true(group_test_build(test, &arena, &definition, level(i), NULL, 0));
+        assert_true(group_test_build(test, &arena, &definition, test_level(i), NULL, 0));
         group_test_run(test, NULL, (void *[]){data, sums}, group_test_scratch(test), 3);
         for (int k = 0; k < COLUMNS; k++) {
             const double exact = (double)ROWS * (double)data[k];

@@ -47,11 +47,10 @@ static void build_example(struct fixture *f)
     expr r, i;
     build_for(&f->top, "row", number(f, 0), kernel_dim(kernel, f->rows), 0, LOOP_PARALLEL, &row, &r);
     const uint32_t sum = build_mutable(&row, "sum", expr_float(kernel->pool, DTYPE_F32, 0));
-    build_for(&row, "i", number(f, 0), number(f, 100), 0, LOOP_VECTORISE, &element, &i);
+    build_for(&row, "i", number(f, 0), number(f, 100), 0, LOOP_SERIAL, &element, &i);
     const expr at = binary(f, EXPR_ADD, binary(f, EXPR_MUL, r, number(f, 100)), i);
     const expr x = kernel_element(kernel, 0, at, 1);
     build_assign(&element, sum, binary(f, EXPR_ADD, kernel_variable(kernel, sum), binary(f, EXPR_MUL, x, x)));
-    element.at->last->reassociate = true;
     const expr total = kernel_variable(kernel, sum);
     build_if(&row, binary(f, EXPR_LESS, expr_float(kernel->pool, DTYPE_F32, 0), total), &then, NULL);
     build_store(&then, 1, r, total);
@@ -62,9 +61,9 @@ static const char example_text[] = "kernel example (lanes=8) dims 1 {\n"
                                    "  global m1 : f32 written aligned 64 \"y\"\n"
                                    "  parallel v1 = 0 .. d0 step 1 {\n"
                                    "    var v2 : f32 = 0:f32\n"
-                                   "    vectorise v3 = 0 .. 100 step 1 {\n"
+                                   "    for v3 = 0 .. 100 step 1 {\n"
                                    "      t1 = m0[+(*(v1, 100), v3)]\n"
-                                   "      v2 ~= +(v2, *(t1, t1))\n"
+                                   "      v2 = +(v2, *(t1, t1))\n"
                                    "    }\n"
                                    "    if <(0:f32, v2) {\n"
                                    "      m1[v1] = v2\n"
@@ -234,6 +233,15 @@ static void refuse_register(struct fixture *f)
     build_store(&body, registers, i, expr_float(f->kernel->pool, DTYPE_F32, 1));
 }
 
+static void refuse_iteration(struct fixture *f)
+{
+    struct block body;
+    expr i;
+    const uint32_t sum = build_mutable(&f->top, "sum", number(f, 0));
+    build_for(&f->top, "i", number(f, 0), number(f, 8), 0, LOOP_VECTORISE, &body, &i);
+    build_assign(&body, sum, binary(f, EXPR_ADD, kernel_variable(f->kernel, sum), i));
+}
+
 static void refuse_immutable(struct fixture *f)
 {
     const expr x = build_declare(&f->top, "x", kernel_element(f->kernel, 0, number(f, 0), 1));
@@ -286,6 +294,7 @@ static void test_refusals(void **state)
         {refuse_unroll, "without constant bounds"},
         {refuse_register, "not constant after unrolling"},
         {refuse_immutable, "not mutable"},
+        {refuse_iteration, "hangs on another one"},
         {refuse_shared, "does not have"},
         {refuse_comment, "more than one line"},
         {refuse_lanes, "different vector lengths"},

@@ -313,6 +313,17 @@ static bool conv_build(const struct strategy_context *context, const struct conf
     return tile_build(context, packing->pixels.product, config, &packing->packer, out, why);
 }
 
+static void conv_retarget(const struct strategy_context *context, struct config *config)
+{
+    struct pixels pixels;
+    struct text why;
+    text_init(&why, context->arena);
+    if (!pixels_find(context, config->value[TILE_SWAP] != 0, &pixels, &why))
+        return;
+    const struct tile_sizes sizes = pixel_sizes(context, &pixels);
+    tile_retarget(context, pixels.product, &sizes, config);
+}
+
 const struct strategy cpu_conv = {
     .name = "cpu_conv",
     .fits = conv_fits,
@@ -320,5 +331,6 @@ const struct strategy cpu_conv = {
     .cost = conv_cost,
     .build = conv_build,
     .describe = tile_describe,
+    .retarget = conv_retarget,
     .from_level = 2,
 };

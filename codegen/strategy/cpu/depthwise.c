@@ -408,6 +408,11 @@ static uint32_t depthwise_candidates(const struct strategy_context *context, str
     return 1;
 }
 
+static void depthwise_retarget(const struct strategy_context *context, struct config *config)
+{
+    depthwise_candidates(context, config, 1);
+}
+
 static double depthwise_cost(const struct strategy_context *context, const struct config *config)
 {
     struct depthwise w;
@@ -434,5 +439,6 @@ const struct strategy cpu_depthwise = {
     .cost = depthwise_cost,
     .build = depthwise_build,
     .describe = depthwise_describe,
+    .retarget = depthwise_retarget,
     .from_level = 2,
 };

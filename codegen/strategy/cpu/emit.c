@@ -1,5 +1,5 @@
 /* Writing one nest into a CPU kernel (emit.h). Loops are left to LLVM to vectorise: the innermost one runs
- * along the vector axis, its iterations are independent or meet in accumulators whose order is free. */
+ * along the vector axis and its iterations are independent. Rows are vectors that are written out. */
 #include "codegen/strategy/cpu/emit.h"
 
 #include <math.h>
@@ -342,17 +342,14 @@ static void declare_accumulators(struct emitter *emitter, struct block *block, c
 }
 
 static void accumulate(struct emitter *emitter, struct block *block, const struct flat_nest *nest,
-                       const uint32_t *variables, bool free_order)
+                       const uint32_t *variables)
 {
     struct kernel *kernel = emitter->kernel;
-    for (uint32_t r = 0; r < nest->reduction_count; r++) {
-        const expr body = lower_expr(&emitter->lowering, nest->reductions[r].body);
+    for (uint32_t r = 0; r < nest->reduction_count; r++)
         build_assign(block, variables[r],
                      expr_binary(kernel->pool, combines[nest->reductions[r].op],
-                                 kernel_variable(kernel, variables[r]), body));
-        block->at->last->reassociate =
-            free_order && expr_at(kernel->pool, block->at->last->value)->count == 2;
-    }
+                                 kernel_variable(kernel, variables[r]),
+                                 lower_expr(&emitter->lowering, nest->reductions[r].body)));
 }
 
 static void read_accumulators(struct emitter *emitter, const struct flat_nest *nest,
@@ -362,22 +359,25 @@ static void read_accumulators(struct emitter *emitter, const struct flat_nest *n
         emitter->reduced[r] = kernel_variable(emitter->kernel, variables[r]);
 }
 
-static void emit_row(struct emitter *emitter, struct block *block, const struct flat_nest *nest,
-                     uint32_t vector)
+/* Loops over the reduced axes `from` .. `to`, both of the nest's count. */
+static struct block open_reduced(struct emitter *emitter, struct block *block, const struct flat_nest *nest,
+                                 uint32_t from, uint32_t to)
 {
-    uint32_t variables[MAX_BUFFERS];
     struct block inner = *block, next;
-    declare_accumulators(emitter, block, nest, variables);
-    for (uint32_t axis = nest->rank; axis < nest->rank + nest->reduce_rank; axis++)
-        if (axis != vector) {
-            emit_axis(emitter, &inner, nest, axis, LOOP_SERIAL, &next);
-            inner = next;
-        }
-    if (vector != NO_AXIS) {
-        emit_axis(emitter, &inner, nest, vector, LOOP_VECTORISE, &next);
+    for (uint32_t axis = from; axis < to; axis++) {
+        emit_axis(emitter, &inner, nest, axis, LOOP_SERIAL, &next);
         inner = next;
     }
-    accumulate(emitter, &inner, nest, variables, vector != NO_AXIS);
+    return inner;
+}
+
+/* One after the other. */
+static void emit_in_order(struct emitter *emitter, struct block *block, const struct flat_nest *nest)
+{
+    uint32_t variables[MAX_BUFFERS];
+    declare_accumulators(emitter, block, nest, variables);
+    struct block inner = open_reduced(emitter, block, nest, nest->rank, nest->rank + nest->reduce_rank);
+    accumulate(emitter, &inner, nest, variables);
     read_accumulators(emitter, nest, variables);
     emit_stores(emitter, block, nest);
 }
@@ -394,7 +394,7 @@ static void emit_unrolled(struct emitter *emitter, struct block *block, const st
         emit_axis(emitter, &inner, nest, axis, LOOP_UNROLL, &next);
         inner = next;
     }
-    accumulate(emitter, &inner, nest, variables, false);
+    accumulate(emitter, &inner, nest, variables);
     read_accumulators(emitter, nest, variables);
     emit_stores(emitter, &body, nest);
 }
@@ -443,18 +443,6 @@ static void store_sums(struct emitter *emitter, struct block *block, const struc
     for (uint32_t r = 0; r < nest->reduction_count; r++)
         emitter->reduced[r] = kernel_element(emitter->kernel, sums[r], chunk_position(emitter, vector), 1);
     emit_stores(emitter, &body, nest);
-}
-
-/* Loops over the reduced axes `from` .. `to`, both of the nest's count. */
-static struct block open_reduced(struct emitter *emitter, struct block *block, const struct flat_nest *nest,
-                                 uint32_t from, uint32_t to)
-{
-    struct block inner = *block, next;
-    for (uint32_t axis = from; axis < to; axis++) {
-        emit_axis(emitter, &inner, nest, axis, LOOP_SERIAL, &next);
-        inner = next;
-    }
-    return inner;
 }
 
 /* The innermost reduced axis that is long, where rounding gathers along it; NO_AXIS: none. */
@@ -557,7 +545,8 @@ static void emit_window(struct emitter *emitter, struct block *block, const stru
     const bool chunked = vector == emitter->chunk_axis;
     uint32_t sums[1];
     clear_sums(emitter, block, nest, vector, sums);
-    struct block inner = open_reduced(emitter, block, nest, nest->rank, nest->rank + nest->reduce_rank), body;
+    struct block body;
+    struct block inner = open_reduced(emitter, block, nest, nest->rank, nest->rank + nest->reduce_rank);
     expr begin = chunked ? emitter->chunk_begin : expr_index(pool, 0);
     expr end = chunked ? emitter->chunk_end : kernel_dim(kernel, nest->extents[vector]);
     expr condition = expr_int(pool, DTYPE_BOOL, 1), run;
@@ -596,7 +585,12 @@ void emit_nest(struct emitter *emitter, struct block *block, const struct flat_n
         emit_stores(emitter, &inner, nest);
         break;
     case FORM_ROW:
-        emit_row(emitter, &inner, nest, form.vector);
+        if (form.vector == NO_AXIS) {
+            emit_in_order(emitter, &inner, nest);
+        } else {
+            emit_row_sums(emitter, &inner, nest, form.vector);
+            emit_stores(emitter, &inner, nest);
+        }
         break;
     case FORM_UNROLL:
         emit_unrolled(emitter, &inner, nest, form.vector);

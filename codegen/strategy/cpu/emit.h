@@ -64,6 +64,11 @@ void emit_nest(struct emitter *emitter, struct block *block, const struct flat_n
 void emit_parallel(struct emitter *emitter, struct block *block, const struct flat_nest *nest, uint32_t count,
                    const uint32_t *axes, uint32_t chunk_axis, int64_t chunk, struct block *body);
 
+/* row_sums.c: reduces along `vector` (or its chunk), under loops over the nest's other reduced axes; sets
+ * `emitter->reduced`. */
+void emit_row_sums(struct emitter *emitter, struct block *block, const struct flat_nest *nest,
+                   uint32_t vector);
+
 /* A loop over one axis of the nest; sets it. */
 void emit_axis(struct emitter *emitter, struct block *block, const struct flat_nest *nest, uint32_t axis,
                enum loop_kind loop, struct block *body);

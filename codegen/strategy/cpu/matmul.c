@@ -55,6 +55,17 @@ static bool matmul_build(const struct strategy_context *context, const struct co
            tile_build(context, product, config, NULL, out, why);
 }
 
+static void matmul_retarget(const struct strategy_context *context, struct config *config)
+{
+    struct product *product = arena_new(context->arena, struct product);
+    struct text why;
+    text_init(&why, context->arena);
+    if (!product_find(context, config->value[TILE_SWAP] != 0, product, &why))
+        return;
+    const struct tile_sizes sizes = tile_sizes_of(product);
+    tile_retarget(context, product, &sizes, config);
+}
+
 const struct strategy cpu_matmul = {
     .name = "cpu_matmul",
     .fits = matmul_fits,
@@ -62,5 +73,6 @@ const struct strategy cpu_matmul = {
     .cost = matmul_cost,
     .build = matmul_build,
     .describe = tile_describe,
+    .retarget = matmul_retarget,
     .from_level = 2,
 };

@@ -134,26 +134,23 @@ static void build_columns(const struct strategy_context *context, uint32_t numbe
     ordered_end(&emitter, &context->group->body.nests.items[number], out);
 }
 
-/* Opens the loop over the ordered axis, or a block of it; the sums stand in variables that start at `from`.
- */
+/* The ordered axis, or a block of it, from the sums `from` on. */
 static void scan_along(struct emitter *emitter, struct block *body, const struct flat_nest *flat,
-                       const expr *from, bool store)
+                       const expr *from)
 {
     struct kernel *kernel = emitter->kernel;
     uint32_t variables[MAX_BUFFERS];
     struct block inner;
     for (uint32_t r = 0; r < flat->reduction_count; r++)
         variables[r] = build_mutable(body, "sum", from[r]);
-    emit_axis(emitter, body, flat, flat->rank, store ? LOOP_SERIAL : LOOP_VECTORISE, &inner);
+    emit_axis(emitter, body, flat, flat->rank, LOOP_SERIAL, &inner);
     for (uint32_t r = 0; r < flat->reduction_count; r++) {
         const expr value = lower_expr(&emitter->lowering, flat->reductions[r].body);
         emitter->reduced[r] = kernel_variable(kernel, variables[r]);
         build_assign(&inner, variables[r],
                      emit_combine(kernel->pool, flat->reductions[r].op, emitter->reduced[r], value));
-        inner.at->last->reassociate = !store && expr_at(kernel->pool, inner.at->last->value)->count == 2;
     }
-    if (store)
-        emit_stores(emitter, &inner, flat);
+    emit_stores(emitter, &inner, flat);
 }
 
 static void neutral_sums(const struct emitter *emitter, const struct flat_nest *flat, expr *from)
@@ -176,7 +173,7 @@ static void build_rows(const struct strategy_context *context, uint32_t number, 
     struct block top = {.kernel = emitter.kernel, .at = &emitter.kernel->body};
     emit_parallel(&emitter, &top, flat, flat->rank, axes, NO_AXIS, 0, &body);
     neutral_sums(&emitter, flat, from);
-    scan_along(&emitter, &body, flat, from, true);
+    scan_along(&emitter, &body, flat, from);
     ordered_end(&emitter, &context->group->body.nests.items[number], out);
 }
 
@@ -216,12 +213,15 @@ static void build_block_pass(struct blocks *b, bool store)
     const expr block = expr_binary(pool, EXPR_INDEX_DIV, emitter.chunk_begin, expr_index(pool, BLOCK));
     const expr rows = expr_binary(pool, EXPR_MUL, ordered_row(&emitter, nest), kernel_dim(kernel, b->count));
     const expr at = build_declare(&body, "at", expr_binary(pool, EXPR_ADD, rows, block));
-    neutral_sums(&emitter, flat, from);
-    for (uint32_t r = 0; r < flat->reduction_count && store; r++)
-        from[r] = kernel_element(kernel, totals[r], at, 1);
-    scan_along(&emitter, &body, flat, from, store);
-    for (uint32_t r = 0; r < flat->reduction_count && !store; r++)
-        build_store(&body, totals[r], at, emitter.reduced[r]);
+    if (store) {
+        for (uint32_t r = 0; r < flat->reduction_count; r++)
+            from[r] = kernel_element(kernel, totals[r], at, 1);
+        scan_along(&emitter, &body, flat, from);
+    } else {
+        emit_row_sums(&emitter, &body, flat, flat->rank);
+        for (uint32_t r = 0; r < flat->reduction_count; r++)
+            build_store(&body, totals[r], at, emitter.reduced[r]);
+    }
     ordered_end(&emitter, nest, b->out);
 }
 

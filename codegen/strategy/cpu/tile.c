@@ -35,7 +35,7 @@ static void add_constant_panels(struct tiler *t, struct operand *operand, struct
 {
     if (operand->mode != OPERAND_CONSTANT)
         return;
-    const struct derived derived = product_recipe(t->product, operand->side, operand->width);
+    const struct derived derived = product_recipe(t->product, operand->side, operand->panel);
     vec_push(t->context->arena, &out->derived, derived);
     operand->memory =
         add_global(t, t->product->accumulator, operand == &t->rows ? "row_panels" : "column_panels", 256,
@@ -105,6 +105,21 @@ static expr zero_vector(const struct tiler *t)
         t->kernel, dtype_is_float(dtype) ? expr_float(pool, dtype, 0) : expr_int(pool, dtype, 0), t->lanes);
 }
 
+/* Elements from one panel of constants to the next. */
+static expr panel_elements(const struct tiler *t, const struct operand *operand)
+{
+    return index_mul(t, expr_dim(t->kernel->pool, t->product->depth), operand->stride);
+}
+
+/* Element `i` of a tile's row or column at a depth of 0, from the tile's base. */
+static expr panel_offset(const struct tiler *t, const struct operand *operand, uint32_t i)
+{
+    const expr within = index_constant(t, i % operand->panel);
+    if (i < operand->panel)
+        return within;
+    return index_add(t, index_mul(t, panel_elements(t, operand), i / operand->panel), within);
+}
+
 /* First element of a tile's panel at the begin of the block of the depth. */
 static expr panel_base(const struct tiler *t, const struct operand *operand, expr tile, expr first)
 {
@@ -112,9 +127,11 @@ static expr panel_base(const struct tiler *t, const struct operand *operand, exp
     if (operand->mode == OPERAND_PACKED)
         return index_mul(t, index_sub(t, tile, first),
                          (int64_t)t->config->value[TILE_DEPTH] * operand->stride);
-    expr number = index_add(t, index_scale(t, operand->outer, expr_dim(pool, operand->tiles)), tile);
-    number = index_scale(t, number, expr_dim(pool, t->product->depth));
-    return index_mul(t, index_add(t, number, t->depth_begin), operand->stride);
+    const expr first_panel = index_mul(t, tile, (operand->width + operand->panel - 1) / operand->panel);
+    const expr number =
+        index_add(t, index_scale(t, operand->outer, expr_dim(pool, operand->panels)), first_panel);
+    return index_add(t, index_scale(t, number, panel_elements(t, operand)),
+                     index_mul(t, t->depth_begin, operand->stride));
 }
 
 /* Flat index of the tile's first element in the buffer. */
@@ -155,7 +172,7 @@ static expr row_element(const struct tiler *t, const struct micro *m, uint32_t r
         index = index_add(t, index_add(t, m->row_base, m->offsets[row]), index_scale(t, depth, growth));
     } else {
         index = index_add(t, index_add(t, m->row_base, index_mul(t, depth, operand->stride)),
-                          index_constant(t, row));
+                          panel_offset(t, operand, row));
     }
     return kernel_element(t->kernel, operand->memory, index, 1);
 }
@@ -205,7 +222,7 @@ static void build_micro(struct tiler *t, struct block *block, struct micro m)
     build_for(block, "depth", index_constant(t, 0), t->depth_count, 0, LOOP_SERIAL, &body, &depth);
     const expr place = index_add(t, m.column_base, index_mul(t, depth, t->columns.stride));
     for (uint32_t v = 0; v < m.vectors; v++) {
-        const expr index = index_add(t, place, index_constant(t, (int64_t)v * t->lanes));
+        const expr index = index_add(t, place, panel_offset(t, &t->columns, v * t->lanes));
         columns[v] =
             build_declare(&body, "column", kernel_element(kernel, t->columns.memory, index, t->lanes));
     }
@@ -501,8 +518,10 @@ static void set_operand(const struct tiler *t, struct operand *operand, const st
     const bool columns = operand == &t->columns;
     struct dims *dims = t->product->dims;
     operand->side = side;
-    operand->width = operand->stride = width;
+    operand->width = width;
+    operand->panel = operand->stride = side->constant ? tile_panel(t->product, side) : width;
     operand->tiles = dim_ceil_div(dims, side->extent, dim_constant(dims, width));
+    operand->panels = dim_ceil_div(dims, side->extent, dim_constant(dims, operand->panel));
     operand->mode = OPERAND_PACKED;
     if (side->constant)
         operand->mode = OPERAND_CONSTANT;

@@ -38,10 +38,11 @@ struct operand {
     const struct side *side;
     enum operand_mode mode;
     uint32_t memory;
-    uint32_t width; /* rows or columns of a tile */
-    uint32_t
-        stride; /* elements from one depth to the next in a panel: width, or more where packing overruns */
-    dim tiles;
+    uint32_t width;  /* rows or columns of a tile */
+    uint32_t panel;  /* of a panel: CONSTANT: the same for all machines; else width */
+    uint32_t stride; /* elements from one depth to the next in a panel: its width, or more where packing
+                        overruns */
+    dim tiles, panels;
     dim row_growth, depth_growth; /* DIRECT: elements to the next row, to the next depth */
     expr outer;                   /* CONSTANT: number of the outer axes' combination */
 };
@@ -101,10 +102,16 @@ struct tile_sizes {
 /* Rows that far apart can be read side by side without losing each other's cache lines. */
 bool tile_rows_fit(int64_t rows, int64_t growth, uint32_t bytes);
 struct tile_sizes tile_sizes_of(const struct product *product);
+/* Elements of a panel of constants: what every machine's tiles are multiples of. A line of the cache along
+ * vectors; rows, which are broadcast one by one, in fours. */
+uint32_t tile_panel(const struct product *product, const struct side *side);
 /* Keeps `out` sorted by cycles; returns the new count. */
 uint32_t tile_candidates(const struct strategy_context *context, const struct product *product,
                          const struct tile_sizes *sizes, struct config *out, double *cycles, uint32_t count,
                          uint32_t limit);
+/* strategy.retarget: among the configurations of the same order. */
+void tile_retarget(const struct strategy_context *context, const struct product *product,
+                   const struct tile_sizes *sizes, struct config *config);
 double tile_seconds(const struct strategy_context *context, const struct product *product,
                     const struct tile_sizes *sizes, const struct config *config);
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* With every register taken, LLVM moves accumulators around inside the loop: some are left to it. */
-enum { SPARE_REGISTERS = 2 };
+enum { SPARE_REGISTERS = 3 };
 /* Tiles of sizes that are not known stay small: their edges are computed in full. */
 enum { FREE_ROWS = 8, FREE_VECTORS = 2, USUAL_SIZE = 64 };
 enum {
@@ -225,6 +225,26 @@ static struct model model_of(const struct strategy_context *context, const struc
                           .bytes = dtype_bits(product->accumulator) / 8};
 }
 
+uint32_t tile_panel(const struct product *product, const struct side *side)
+{
+    enum { LINE_BITS = 512, FEW_ROWS = 4 };
+    int64_t extent;
+    if (side == &product->columns)
+        return LINE_BITS / dtype_bits(product->accumulator);
+    return dim_is_constant(product->dims, side->extent, &extent) && extent > 0 && extent < FEW_ROWS
+               ? (uint32_t)extent
+               : FEW_ROWS;
+}
+
+/* A tile of one side begins where a panel of constants begins; one that is alone may end anywhere. */
+static bool fits_panels(const struct product *product, const struct side *side, int64_t width)
+{
+    int64_t extent;
+    return !side->constant || width % tile_panel(product, side) == 0 ||
+           (side == &product->rows && dim_is_constant(product->dims, side->extent, &extent) &&
+            extent == width);
+}
+
 uint32_t tile_candidates(const struct strategy_context *context, const struct product *product,
                          const struct tile_sizes *sizes, struct config *out, double *cycles, uint32_t count,
                          uint32_t limit)
@@ -232,6 +252,8 @@ uint32_t tile_candidates(const struct strategy_context *context, const struct pr
     static const int32_t heights[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 16, 20, 24};
     struct tile_sizes s = *sizes;
     const struct model model = model_of(context, product, &s);
+    const int32_t least_vectors =
+        product->columns.constant ? (int32_t)(tile_panel(product, &product->columns) / model.lanes) : 1;
     struct config config = {{0}};
     config.value[TILE_SWAP] = product->swapped;
     config.value[TILE_DEPTH] = depth_block(&s, &config);
@@ -242,12 +264,25 @@ uint32_t tile_candidates(const struct strategy_context *context, const struct pr
             config.value[TILE_ROWS] = heights[i];
             config.value[TILE_VECTORS] = vectors;
             if ((uint32_t)(heights[i] * vectors + vectors + 1 + SPARE_REGISTERS) > model.registers ||
-                (i && heights[i] > s.rows) ||
-                (vectors > 1 && (vectors - 1) * (int64_t)model.lanes >= s.columns))
+                (i && heights[i] > s.rows) || !fits_panels(product, &product->rows, heights[i]) ||
+                !fits_panels(product, &product->columns, vectors * (int64_t)model.lanes) ||
+                (vectors > least_vectors && (vectors - 1) * (int64_t)model.lanes >= s.columns))
                 continue;
             count = try_tile(&model, config, out, cycles, count, limit);
         }
     return count;
+}
+
+void tile_retarget(const struct strategy_context *context, const struct product *product,
+                   const struct tile_sizes *sizes, struct config *config)
+{
+    struct config best;
+    double cycles;
+    if (!tile_candidates(context, product, sizes, &best, &cycles, 0, 1))
+        return; /* the reference's own tile is right everywhere */
+    best.value[TILE_DEPTH] = config->value[TILE_DEPTH];
+    best.value[TILE_CHANNELS] = config->value[TILE_CHANNELS];
+    *config = best;
 }
 
 static double hinted_size(const struct product *product, dim extent)
