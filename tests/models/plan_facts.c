@@ -138,39 +138,48 @@ static void print_problems(const struct diagnostics *diagnostics, struct arena *
     }
 }
 
-int main(int count, char **arguments)
+static int run(int count, char **arguments, struct arena *arena)
 {
-    struct recovery recovery;
-    struct arena arena;
     struct diagnostics diagnostics;
     struct source_files files;
-    arena_init(&arena, &system_allocator, &recovery);
-    if (setjmp(recovery.jump) != 0) {
-        fprintf(stderr, "plan_facts: no memory\n");
-        return 3;
+    int first = 1, level = 3;
+    if (count > 1 && !strcmp(arguments[1], "-O0")) {
+        level = 0;
+        first = 2;
     }
-    const int level = count > 1 && !strcmp(arguments[1], "-O0") ? 0 : 3;
-    count -= level == 0;
-    arguments += level == 0;
-    if (count < 2) {
+    if (count <= first) {
         fprintf(stderr, "usage: plan_facts [-O0] MODEL [NAME=SIZE ...]\n");
         return 2;
     }
-    struct import_dim *dims = arena_new_array(&arena, struct import_dim, (size_t)count);
+    struct import_dim *dims = arena_new_array(arena, struct import_dim, (size_t)count);
     struct import_options import = {.dims = dims};
-    for (int i = 2; i < count; i++) {
-        char *name = arena_string(&arena, arguments[i]), *equals = strrchr(name, '=');
+    for (int i = first + 1; i < count; i++) {
+        char *name = arena_string(arena, arguments[i]), *equals = strrchr(name, '=');
         const long long size = equals ? atoll(equals + 1) : 0;
         if (!equals || size < 1)
             return 2;
         *equals = '\0';
         dims[import.dim_count++] = (struct import_dim){.name = name, .low = 1, .hint = size, .high = 1 << 20};
     }
-    diagnostics_init(&diagnostics, &arena, arguments[1]);
-    source_files_init(&files, &arena);
-    const bool good = work(arguments[1], level, &import, &files, &arena, &diagnostics);
-    print_problems(&diagnostics, &arena);
+    diagnostics_init(&diagnostics, arena, arguments[first]);
+    source_files_init(&files, arena);
+    const bool good = work(arguments[first], level, &import, &files, arena, &diagnostics);
+    print_problems(&diagnostics, arena);
     source_files_close(&files);
-    arena_release(&arena);
     return good ? 0 : 1;
+}
+
+int main(int count, char **arguments)
+{
+    struct recovery recovery;
+    struct arena arena;
+    arena_init(&arena, &system_allocator, &recovery);
+    if (setjmp(recovery.jump) != 0) {
+        fprintf(stderr, "plan_facts: no memory\n");
+        arena_release(&arena);
+        return 3;
+    }
+    const int status = run(count, arguments, &arena);
+    arena_release(&arena);
+    return status;
 }
