@@ -1,6 +1,6 @@
 /* What a model's plans look like, without code generation:
  *
- *     plan_facts [-O0] MODEL [NAME=SIZE ...]
+ *     plan_facts [--imported] MODEL [NAME=SIZE ...]
  *
  * Prints one line for the graph and one for each target at these sizes: "shapes N" is shape arithmetic that
  * is left at run time, "live" the largest sum of arena bytes that are needed at one time, "arena" what the
@@ -9,8 +9,8 @@
  * Shape arithmetic is a node whose results are known as dims (their contents), or an operator that gives or
  * takes a shape as a tensor. Such a node may stay in the graph only as a source, Dims, of numbers that are
  * data (the positions of a mask), and a plan may hold it only inside the kernel of what computes with it: no
- * launch is spent on it and no memory. -O0 leaves shape arithmetic where it is: the check of the check. Exit
- * status 1: the model is not supported; 2: usage. */
+ * launch is spent on it and no memory. --imported counts in the graph before any pass and stops there: the
+ * check of the check. Exit status 1: the model is not supported; 2: usage. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,16 +91,16 @@ static uint32_t shape_groups(const struct graph *graph, const struct grouping *g
     return count;
 }
 
-static bool print_plan(struct graph *graph, int level, const char *target, struct arena *arena,
+static bool print_plan(struct graph *graph, const char *target, struct arena *arena,
                        struct diagnostics *diagnostics)
 {
     const struct machine *machine = machine_find(target);
-    struct target_services services = plan_services(graph, machine, level, arena);
+    struct target_services services = plan_services(graph, machine, 3, arena);
     struct grouping grouping = {0};
     struct plan plan;
-    const struct plan_options options = {.optimisation = level, .threads = 1};
+    const struct plan_options options = {.optimisation = 3, .threads = 1};
     uint64_t live, bytes;
-    if (!group_graph(graph, &services, level, diagnostics, &grouping) ||
+    if (!group_graph(graph, &services, 3, diagnostics, &grouping) ||
         !plan_build(graph, &grouping, machine, &options, arena, diagnostics, &plan) ||
         !plan_memory(graph, &plan, arena, &live, &bytes))
         return false;
@@ -110,21 +110,20 @@ static bool print_plan(struct graph *graph, int level, const char *target, struc
     return true;
 }
 
-static bool work(const char *path, int level, const struct import_options *import, struct source_files *files,
-                 struct arena *arena, struct diagnostics *diagnostics)
+static bool work(const char *path, bool imported, const struct import_options *import,
+                 struct source_files *files, struct arena *arena, struct diagnostics *diagnostics)
 {
     static const char *const targets[] = {"cpu", "cpu-v4", "sm_90a"};
     struct graph *graph;
-    const struct pipeline_options pipeline = {
-        .optimisation = level, .verify = true, .fold_limit = FOLD_LIMIT};
+    const struct pipeline_options pipeline = {.optimisation = 3, .verify = true, .fold_limit = FOLD_LIMIT};
     if (!import_model(arena, diagnostics, path, import, files, &graph) ||
-        !run_pipeline(graph, diagnostics, &pipeline))
+        (!imported && !run_pipeline(graph, diagnostics, &pipeline)))
         return false;
     const uint32_t shapes = shape_nodes(graph);
     printf("graph: shapes %u, nodes %u\n", shapes, graph->regions.items[GRAPH_BODY].nodes.count);
     bool good = true;
-    for (size_t i = 0; i < sizeof targets / sizeof *targets && good; i++)
-        good = print_plan(graph, level, targets[i], arena, diagnostics);
+    for (size_t i = 0; i < sizeof targets / sizeof *targets && good && !imported; i++)
+        good = print_plan(graph, targets[i], arena, diagnostics);
     return good;
 }
 
@@ -142,13 +141,12 @@ static int run(int count, char **arguments, struct arena *arena)
 {
     struct diagnostics diagnostics;
     struct source_files files;
-    int first = 1, level = 3;
-    if (count > 1 && !strcmp(arguments[1], "-O0")) {
-        level = 0;
+    int first = 1;
+    if (count > 1 && !strcmp(arguments[1], "--imported")) {
         first = 2;
     }
     if (count <= first) {
-        fprintf(stderr, "usage: plan_facts [-O0] MODEL [NAME=SIZE ...]\n");
+        fprintf(stderr, "usage: plan_facts [--imported] MODEL [NAME=SIZE ...]\n");
         return 2;
     }
     struct import_dim *dims = arena_new_array(arena, struct import_dim, (size_t)count);
@@ -163,7 +161,7 @@ static int run(int count, char **arguments, struct arena *arena)
     }
     diagnostics_init(&diagnostics, arena, arguments[first]);
     source_files_init(&files, arena);
-    const bool good = work(arguments[first], level, &import, &files, arena, &diagnostics);
+    const bool good = work(arguments[first], first == 2, &import, &files, arena, &diagnostics);
     print_problems(&diagnostics, arena);
     source_files_close(&files);
     return good ? 0 : 1;

@@ -1,10 +1,11 @@
 """Plans of model graphs, without their weights: no shape arithmetic is left at run time, and the arena is at most 1.1 times
 the largest live set at each set of dims. Prints the figures; fails beyond them.
 
-    plans.py --facts PROGRAM --work DIR [--fetched DIR] [--graphs DIR] [-O0] [NAME ...]
+    plans.py --facts PROGRAM --work DIR [--fetched DIR] [--graphs DIR] [--imported] [NAME ...]
 
 --graphs: another folder of NAME.onnx with an inputs.json that names two sets of dims. Weights files are made as holes of
-the right size. -O0: nothing is folded, so that the check must fail. A model whose operators are not supported yet counts as such in the last line, and fails only when it is one
+the right size. --imported: graphs before any pass, so that
+the check must fail. A model whose operators are not supported yet counts as such in the last line, and fails only when it is one
 of tests/models.
 """
 import argparse
@@ -81,7 +82,7 @@ def main():
     parser.add_argument("--work", type=pathlib.Path, required=True)
     parser.add_argument("--fetched", type=pathlib.Path, default=models.HERE.parent.parent / ".cache" / "models")
     parser.add_argument("--graphs", type=pathlib.Path)
-    parser.add_argument("-O0", dest="plain", action="append_const", const="-O0", default=[])
+    parser.add_argument("--imported", dest="plain", action="append_const", const="--imported", default=[])
     parser.add_argument("names", nargs="*")
     options = parser.parse_intermixed_args()
     counts = {"good": 0, "wrong": 0, "not supported": 0}
