@@ -184,6 +184,12 @@ static bool run_linker(struct bundle_writer *writer, struct command *command)
     }
     if (status == 0)
         return true;
+    const char *full = log_tells_full_disk(log);
+    if (full) {
+        diag_error(writer->diagnostics, DIAG_output_unwritable, NULL, "the linker cannot write in %s: %s",
+                   diag_quote(writer->diagnostics, writer->folder), full);
+        return false;
+    }
     struct text text;
     text_init(&text, writer->arena);
     text_escape(&text, log, 2000);
@@ -197,8 +203,13 @@ static bool read_image(struct bundle_writer *writer)
     const char *path = arena_printf(writer->arena, "%s/image", writer->folder);
     char *data;
     size_t bytes, offset, length;
-    if (!file_read_all(writer->arena, path, MAX_IMAGE_BYTES, &data, &bytes))
-        return unwritable(writer, "the linked image");
+    if (!file_read_all(writer->arena, path, MAX_IMAGE_BYTES, &data, &bytes)) {
+        if (errno != ENOENT)
+            return unwritable(writer, "the linked image");
+        diag_error(writer->diagnostics, DIAG_no_linker, NULL, "the linker %s made no file",
+                   diag_quote(writer->diagnostics, writer->linker));
+        return false;
+    }
     /* Zeros up to the page where weights may begin are part of the image, so that its hash covers them. */
     writer->image_bytes = (bytes + BUNDLE_PAGE - 1) / BUNDLE_PAGE * BUNDLE_PAGE;
     writer->image = arena_alloc(writer->arena, writer->image_bytes);

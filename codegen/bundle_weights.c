@@ -21,11 +21,18 @@ struct weight_writer {
     uint64_t *hashes; /* [constant] */
 };
 
+static bool cannot_write(struct bundle_writer *writer)
+{
+    int reason = errno;
+    const char *path = writer->inputs->weights_path ? writer->inputs->weights_path : writer->path;
+    diag_error(writer->diagnostics, DIAG_output_unwritable, NULL, "cannot write %s: %s",
+               diag_quote(writer->diagnostics, path), strerror(reason));
+    return false;
+}
+
 static bool unwritable(const struct weight_writer *w)
 {
-    diag_error(w->writer->diagnostics, DIAG_output_unwritable, NULL, "cannot write the weights: %s",
-               strerror(errno));
-    return false;
+    return cannot_write(w->writer);
 }
 
 static bool put(void *user, uint64_t at, const void *data, size_t bytes)
@@ -151,8 +158,7 @@ static bool write_leaves(struct bundle_writer *writer, struct output_file *file,
     if (good)
         bundle_hash_of(h.leaves, (size_t)header->leaf_count * 32, header->weights_root);
     else
-        diag_error(writer->diagnostics, DIAG_output_unwritable, NULL, "cannot write the weights: %s",
-                   strerror(errno));
+        cannot_write(writer);
     bundle_drop(writer, h.pieces);
     bundle_drop(writer, h.leaves);
     return good;

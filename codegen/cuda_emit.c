@@ -46,6 +46,7 @@ static void put_build_script(const struct plan *plan, struct text *out)
                 "for source in *.cu; do\n"
                 "    nvcc --cubin --gpu-architecture=%s --fmad=false --prec-div=true --prec-sqrt=true "
                 "--ftz=false \\\n"
+                "        --diag-suppress=177 `# helpers that a kernel does not use` \\\n"
                 "        -o \"${source%%.cu}.cubin\" \"$source\"\n"
                 "done\n",
                 plan->machine->name);

@@ -1,6 +1,12 @@
 /* Import functions of operators that work element by element, and the one for all that need no change. */
 #include "frontend/importer.h"
 
+/* The further results of a normalisation are its statistics, kept in f32; those of operators that order are places. */
+static enum dtype further_dtype(enum op op)
+{
+    return op == OP_LayerNormalization ? DTYPE_F32 : DTYPE_I64;
+}
+
 /* The canonical operator has the node's inputs, attributes and outputs. Outputs beyond those that it gives
  * stay absent: an error where they are used. */
 bool import_as_is(struct importer *importer, struct import_node *node)
@@ -19,10 +25,8 @@ bool import_as_is(struct importer *importer, struct import_node *node)
                        node->inputs, count, node->attribute_count, node->attributes, node->location);
     const value_id *results = graph_node(importer->graph, made)->outputs;
     for (uint32_t i = 0; i < count; i++) {
-        /* the further results of a normalisation are its statistics, kept in f32 */
-        bool statistic = node->row->op == OP_LayerNormalization && i > 0;
         graph_value(importer->graph, results[i])->type.dtype =
-            statistic ? DTYPE_F32 : import_dtype(importer, node->inputs[0]);
+            i ? further_dtype(node->row->op) : import_dtype(importer, node->inputs[0]);
         node->outputs[i] = results[i];
     }
     return true;

@@ -261,6 +261,17 @@ static bool check_arity(struct importer *importer, const struct import_node *nod
     return good;
 }
 
+/* "f32, f64" */
+static const char *types_text(struct importer *importer, dtype_set types)
+{
+    struct text text;
+    text_init(&text, importer->arena);
+    for (int dtype = 1; dtype < DTYPE_COUNT; dtype++)
+        if (types >> dtype & 1)
+            text_printf(&text, "%s%s", text.length ? ", " : "", dtype_name((enum dtype)dtype));
+    return text.data;
+}
+
 /* Element types, where they are known. */
 static bool check_types(struct importer *importer, const struct import_node *node)
 {
@@ -270,8 +281,8 @@ static bool check_types(struct importer *importer, const struct import_node *nod
             continue;
         if (i == 0 && !(node->row->types >> dtype & 1))
             return import_fail(importer, DIAG_wrong_type, node->location,
-                               "input 0 is %s, which the operator does not take at opset %" PRId64,
-                               dtype_name(dtype), node->opset);
+                               "input 0 is %s, must be one of %s at opset %" PRId64, dtype_name(dtype),
+                               types_text(importer, node->row->types), node->opset);
         if (!(DTYPES_COMPUTE >> dtype & 1))
             return import_fail(importer, DIAG_unsupported_case, node->location,
                                "input %u is of type %s, which is not supported", i, dtype_name(dtype));

@@ -70,6 +70,16 @@ bool import_global_pool(struct importer *importer, struct import_node *node)
     return true;
 }
 
+/* Before opset 10 K is an attribute. */
+bool import_top_k_attribute(struct importer *importer, struct import_node *node)
+{
+    const int64_t taken = import_given(node, "k")->i;
+    const value_id inputs[2] = {node->inputs[0], import_int_list(importer, 1, &taken)};
+    node->inputs = arena_copy(importer->arena, inputs, sizeof inputs);
+    node->input_count = 2;
+    return import_as_is(importer, node);
+}
+
 /* Before opset 13 all dims from the axis on are one row. */
 bool import_softmax_flattened(struct importer *importer, struct import_node *node)
 {

@@ -143,7 +143,7 @@ import_function import_as_is, import_variadic, import_mean, import_clip_attribut
     import_cast_like, import_batch_normalization;
 import_function import_axes_attribute, import_pad_attributes, import_slice_attributes, import_split,
     import_space_to_depth, import_upsample, import_resize_plain;
-import_function import_reduce, import_reduce_composed, import_global_pool, import_softmax_flattened;
+import_function import_reduce, import_reduce_composed, import_top_k_attribute, import_global_pool, import_softmax_flattened;
 import_function import_constant, import_constant_of_shape;
 
 #endif

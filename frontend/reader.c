@@ -62,12 +62,12 @@ static bool unpack(struct reader *reader, const struct reader_limits *limits, st
         return true;
     *error = (struct wire_error){.code = DIAG_file_not_onnx};
     if (reader->model)
-        error->reason = "the file holds no graph: it is not an ONNX model, or is cut short";
+        error->reason = "the file holds no graph";
     else if (budget.refused)
         *error =
             (struct wire_error){DIAG_file_limit, 0, "reading the model takes more memory than the limit"};
     else
-        error->reason = "the file is not a protobuf message of an ONNX model";
+        error->reason = "protobuf cannot read it";
     return false;
 }
 
@@ -81,10 +81,14 @@ static bool scan_and_unpack(struct reader *reader, struct diagnostics *diagnosti
     bool done = unpack(reader, limits, &scratch, &error);
     reader->message.data = NULL;
     arena_release(&scratch);
-    if (!done && error.offset)
-        diag_error(diagnostics, error.code, NULL, "%s (at byte %" PRIu64 ")", error.reason, error.offset);
-    else if (!done)
-        diag_error(diagnostics, error.code, NULL, "%s", error.reason);
+    if (!done) {
+        const char *what = error.code == DIAG_file_not_onnx ? "this is no ONNX model, or is damaged: " : "";
+        if (error.offset)
+            diag_error(diagnostics, error.code, NULL, "%s%s (at byte %" PRIu64 ")", what, error.reason,
+                       error.offset);
+        else
+            diag_error(diagnostics, error.code, NULL, "%s%s", what, error.reason);
+    }
     return done;
 }
 

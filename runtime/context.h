@@ -96,7 +96,10 @@ gpucc_status context_statistics(const struct runtime_context *context, gpucc_sta
 void *context_allocate(struct runtime_context *context, size_t bytes, struct runtime_error *error);
 void context_release(struct runtime_context *context, void *memory, size_t bytes);
 
-/* enqueue.c: checks the tensors, evaluates the dims, writes the outputs' dims, fills the arrays "of the last
+/* enqueue.c: checks what does not hang on the dims of one input: struct size, element type, rank. */
+gpucc_status check_input(const struct runtime_context *context, uint32_t index, const gpucc_tensor *inputs,
+                         struct runtime_error *error);
+/* Checks the tensors, evaluates the dims, writes the outputs' dims, fills the arrays "of the last
  * binding" but `buffers`. `aliases`: aliased tensors must be the same memory (else `run` copies). */
 gpucc_status bind_tensors(struct runtime_context *context, const gpucc_tensor *inputs, gpucc_tensor *outputs,
                           bool aliases, size_t alignment, struct runtime_error *error);

@@ -288,6 +288,11 @@ static gpucc_status take_context(struct runtime_context *context, const gpucc_co
 gpucc_status cuda_device_create(struct runtime_context *context, const gpucc_context_options *options,
                                 struct runtime_error *error)
 {
+    bool any = false;
+    for (uint32_t i = 0; i < context->model->tables.plan_count; i++)
+        any |= context->model->tables.plans[i].kind == BUNDLE_CUDA;
+    if (!any) /* said without asking for a driver: none would help */
+        return runtime_fail(error, GPUCC_NO_PLAN, "the bundle has no code for a GPU");
     struct cuda_state *state = calloc(1, sizeof *state);
     if (!state)
         return runtime_fail(error, GPUCC_OUT_OF_MEMORY, "out of memory");

@@ -33,7 +33,7 @@ static gpucc_status check_tensor(const struct runtime_context *context, bool out
     const struct bundle_tensor *row = output ? &tables->outputs[index] : &tables->inputs[index];
     const gpucc_tensor *tensor = tensor_at(tensors, index);
     char text[160];
-    if (tensor->size != tensors->size)
+    if (tensors->size < sizeof *tensor || tensor->size != tensors->size)
         return runtime_fail(error, GPUCC_INVALID_ARGUMENT, "%s: its struct size is not set",
                             tensor_text(context, output, index, text));
     if (tensor->dtype != (int32_t)row->dtype)
@@ -49,6 +49,12 @@ static gpucc_status check_tensor(const struct runtime_context *context, bool out
         return runtime_fail(error, GPUCC_INVALID_ARGUMENT, "%s: its memory is not aligned to %zu bytes",
                             tensor_text(context, output, index, text), needed);
     return GPUCC_OK;
+}
+
+gpucc_status check_input(const struct runtime_context *context, uint32_t index, const gpucc_tensor *inputs,
+                         struct runtime_error *error)
+{
+    return check_tensor(context, false, index, inputs, 1, error);
 }
 
 /* One element of a host input, as an integer. */

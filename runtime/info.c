@@ -157,6 +157,23 @@ gpucc_status bundle_file_check_image(const struct bundle_file *file, struct runt
     return status;
 }
 
+gpucc_status bundle_file_code(const struct bundle_file *file, uint64_t *bytes, struct runtime_error *error)
+{
+    Elf64_Ehdr header;
+    *bytes = 0;
+    gpucc_status status = runtime_read_at(file->fd, 0, &header, sizeof header, error);
+    for (unsigned i = 0; i < header.e_phnum && status == GPUCC_OK; i++) {
+        Elf64_Phdr segment;
+        if (header.e_phentsize != sizeof segment || header.e_phoff > file->file_bytes)
+            return not_a_bundle(error);
+        status =
+            runtime_read_at(file->fd, header.e_phoff + i * sizeof segment, &segment, sizeof segment, error);
+        if (status == GPUCC_OK && segment.p_type == PT_LOAD && (segment.p_flags & PF_X))
+            *bytes += segment.p_filesz;
+    }
+    return status;
+}
+
 static gpucc_status check_leaves(const struct bundle_header *header, int fd, unsigned char *leaves,
                                  unsigned char *piece, struct runtime_error *error)
 {

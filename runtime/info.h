@@ -24,7 +24,10 @@ gpucc_status bundle_file_check_image(const struct bundle_file *file, struct runt
 gpucc_status bundle_file_check_weights(const struct bundle_file *file, const char *sidecar,
                                        struct runtime_error *error);
 
-/* Arena bytes of a plan with every symbol at its hint; weights that it loads; bytes of its code. */
+/* Bytes of the file's executable segments: code of the CPU kernels and of the runtime. */
+gpucc_status bundle_file_code(const struct bundle_file *file, uint64_t *bytes, struct runtime_error *error);
+
+/* Arena bytes of a plan with every symbol at its hint; weights that it loads; bytes of its device code. */
 struct bundle_memory {
     uint64_t arena_bytes, weight_bytes, code_bytes;
 };

@@ -18,18 +18,15 @@ static gpucc_status prepare_for(struct runtime_context *context, const gpucc_ten
                                 struct runtime_error *error)
 {
     const struct bundle_tables *tables = &context->model->tables;
-    for (uint32_t i = 0; i < tables->input_count; i++) {
-        const gpucc_tensor *tensor =
-            (const gpucc_tensor *)(const void *)((const char *)inputs + i * inputs->size);
-        if (inputs->size < sizeof *inputs || tensor->rank != (int32_t)tables->inputs[i].rank)
-            return runtime_fail(error, GPUCC_INVALID_ARGUMENT,
-                                "input %u: its struct size is not set, or its rank is %d instead of %u", i,
-                                tensor->rank, tables->inputs[i].rank);
-    }
     struct sizes sizes = {0};
+    gpucc_status status = GPUCC_OK;
+    for (uint32_t i = 0; i < tables->input_count && status == GPUCC_OK; i++)
+        status = check_input(context, i, inputs, error);
+    if (status != GPUCC_OK)
+        return status;
     if (!sizes_allocate(tables, &sizes))
         return runtime_fail(error, GPUCC_OUT_OF_MEMORY, "out of memory");
-    gpucc_status status = bind_symbols(context, inputs, true, context->symbol_values, error);
+    status = bind_symbols(context, inputs, true, context->symbol_values, error);
     context->values_valid = false;
     if (status == GPUCC_OK && !covered(context, context->symbol_values)) {
         for (uint32_t i = 0; i < tables->symbol_count; i++)

@@ -148,10 +148,28 @@ static gpucc_status settle_free(const struct bundle_tables *tables, struct sizes
     return GPUCC_OK;
 }
 
+/* ", needed by /fc/MatMul (MatMul #0)" for the guard that made the symbol equal to others. */
+static const char *merge_reason(const struct bundle_tables *tables, uint32_t symbol, char *text, size_t bytes)
+{
+    static const char prefix[] = ", needed by ";
+    text[0] = '\0';
+    for (uint32_t i = 0; i < tables->guard_count; i++) {
+        const struct bundle_guard *guard = &tables->guards[i];
+        const struct bundle_dim *sides[] = {&tables->dims[guard->left], &tables->dims[guard->right]};
+        for (int k = 0; k < 2 && !text[0]; k++)
+            if (sides[k]->op == BUNDLE_DIM_SYMBOL && sides[k]->value == (int64_t)symbol) {
+                memcpy(text, prefix, sizeof prefix);
+                runtime_escape(tables->strings + guard->node, text + sizeof prefix - 1,
+                               bytes - sizeof prefix);
+            }
+    }
+    return text;
+}
+
 static gpucc_status settle_merged(const struct bundle_tables *tables, struct sizes *sizes,
                                   struct runtime_error *error)
 {
-    char text[128], computed[256];
+    char text[128], computed[256], reason[256];
     for (uint32_t i = 0; i < tables->symbol_count; i++) {
         const struct bundle_symbol *row = &tables->symbols[i];
         if (row->replacement == BUNDLE_NONE)
@@ -165,8 +183,9 @@ static gpucc_status settle_merged(const struct bundle_tables *tables, struct siz
         bool exact = value.low == value.high;
         if (dim_interval_known(given) && (exact ? given.low != value.low || given.high != value.high
                                                 : given.low > value.high || given.high < value.low))
-            return runtime_fail(error, GPUCC_OUT_OF_RANGE, "dim \"%s\" is %lld but must be %s = %lld", text,
-                                (long long)given.low, computed, (long long)value.low);
+            return runtime_fail(error, GPUCC_OUT_OF_RANGE, "dim \"%s\" is %lld but must be %s = %lld%s", text,
+                                (long long)given.low, computed, (long long)value.low,
+                                merge_reason(tables, i, reason, sizeof reason));
         sizes->symbols[i] = value;
     }
     return GPUCC_OK;

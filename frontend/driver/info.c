@@ -1,4 +1,5 @@
 /* The command info: a bundle's tables as JSON. Reads the file; executes nothing in it. */
+#include <elf.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -69,13 +70,28 @@ static void put_symbols(struct text *out, const struct bundle_tables *tables)
     text_put(out, tables->guard_count ? "\n  ],\n" : "],\n");
 }
 
-static void put_plans(struct text *out, const struct bundle_tables *tables)
+static void put_memory(struct text *out, const struct bundle_file *file, uint32_t index)
 {
+    const struct bundle_tables *tables = &file->tables;
+    struct bundle_memory memory = {0};
+    struct runtime_error error;
+    if (bundle_plan_memory(tables, index, &memory, &error) != GPUCC_OK)
+        return;
+    if (tables->plans[index].kind == BUNDLE_CPU)
+        bundle_file_code(file, &memory.code_bytes,
+                         &error); /* the targets of a CPU share it with the runtime */
+    text_printf(out,
+                ", \"memory\": {\"weights\": %" PRIu64 ", \"arena_at_hint\": %" PRIu64 ", \"code\": %" PRIu64
+                "}",
+                memory.weight_bytes, memory.arena_bytes, memory.code_bytes);
+}
+
+static void put_plans(struct text *out, const struct bundle_file *file)
+{
+    const struct bundle_tables *tables = &file->tables;
     text_put(out, "  \"targets\": [");
     for (uint32_t i = 0; i < tables->plan_count; i++) {
         const struct bundle_plan *plan = &tables->plans[i];
-        struct bundle_memory memory = {0};
-        struct runtime_error error;
         bool ptx = false;
         for (uint32_t k = 0; k < plan->image_count; k++)
             ptx |= tables->images[plan->first_image + k].kind == BUNDLE_PTX;
@@ -85,14 +101,25 @@ static void put_plans(struct text *out, const struct bundle_tables *tables)
         if (plan->kind == BUNDLE_CUDA)
             text_printf(out, ", \"driver\": \"%u.%u\", \"ptx\": %s", plan->driver_version / 1000,
                         plan->driver_version % 1000 / 10, ptx ? "true" : "false");
-        if (bundle_plan_memory(tables, i, &memory, &error) == GPUCC_OK)
-            text_printf(out,
-                        ", \"memory\": {\"weights\": %" PRIu64 ", \"arena_at_hint\": %" PRIu64
-                        ", \"code\": %" PRIu64 "}",
-                        memory.weight_bytes, memory.arena_bytes, memory.code_bytes);
+        put_memory(out, file, i);
         text_put(out, "}");
     }
     text_put(out, tables->plan_count ? "\n  ],\n" : "],\n");
+}
+
+/* Bytes of the parts of the file. */
+static void put_file(struct text *out, const struct bundle_file *file)
+{
+    const struct bundle_header *header = file->tables.header;
+    text_printf(out,
+                "  \"file\": {\"image\": %" PRIu64 ", \"tables_and_device_code\": %" PRIu64
+                ", \"weights\": %" PRIu64 ", \"weights_beside\": ",
+                header->image_bytes, header->blob_bytes, header->weights_bytes);
+    if (header->sidecar)
+        text_put_json(out, string_at(&file->tables, header->sidecar_name));
+    else
+        text_put(out, "null");
+    text_put(out, "},\n");
 }
 
 static void put_weights(struct text *out, const struct bundle_tables *tables)
@@ -125,6 +152,11 @@ static void put_facts(struct text *out, const struct bundle_tables *tables)
     text_put(out, tables->fact_count ? "\n  }\n" : "}\n");
 }
 
+static const char *host_name(uint32_t machine)
+{
+    return machine == EM_X86_64 ? "x86_64" : machine == EM_AARCH64 ? "aarch64" : "unknown";
+}
+
 void command_info(const struct options *options, struct arena *arena, struct diagnostics *diagnostics)
 {
     const char *path = command_file(options, "the bundle", diagnostics);
@@ -143,13 +175,16 @@ void command_info(const struct options *options, struct arena *arena, struct dia
     struct text out;
     text_init(&out, arena);
     text_put(&out, "{\n");
-    text_printf(&out, "  \"abi\": %u,\n  \"opset\": %" PRId64 ",\n", tables->header->abi,
-                tables->header->opset);
+    text_printf(&out, "  \"abi\": %u,\n  \"host\": \"%s\",\n  \"opset\": %" PRId64 ",\n  \"producer\": ",
+                tables->header->abi, host_name(tables->header->machine), tables->header->opset);
+    text_put_json(&out, string_at(tables, tables->header->producer));
+    text_put(&out, ",\n");
     put_tensors(&out, tables, "inputs", tables->inputs, tables->input_count, false);
     put_tensors(&out, tables, "outputs", tables->outputs, tables->output_count, true);
     put_symbols(&out, tables);
-    put_plans(&out, tables);
+    put_plans(&out, &file);
     put_weights(&out, tables);
+    put_file(&out, &file);
     put_facts(&out, tables);
     text_put(&out, "}\n");
     fputs(out.data, stdout);

@@ -92,7 +92,8 @@ int main(int argc, char **argv)
 {
     static struct arena arena; /* static: its fields are read after a longjmp */
     struct recovery recovery;
-    signal(SIGPIPE, SIG_IGN);
+    signal(SIGPIPE, SIG_IGN); /* both become errors of write */
+    signal(SIGXFSZ, SIG_IGN);
     arena_init(&arena, &system_allocator, &recovery);
     if (setjmp(recovery.jump) != 0) {
         fprintf(stderr, "gpucc: error E0901: out of memory\n");

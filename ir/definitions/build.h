@@ -26,7 +26,7 @@ define_function define_arg_reduce, define_average_pool, define_batch_normalizati
     define_cast, define_clip, define_concat, define_conv, define_cumulative, define_depth_to_space,
     define_dims, define_expand, define_gather, define_gather_nd, define_gemm, define_instance_normalization,
     define_layer_normalization, define_matmul, define_max_pool, define_pad, define_range, define_reduce,
-    define_reshape, define_resize, define_slice, define_softmax, define_space_to_depth, define_tile,
+    define_reshape, define_resize, define_slice, define_softmax, define_space_to_depth, define_tile, define_top_k,
     define_transpose, define_trilu, define_unary, define_where;
 
 /* Records E0403 and returns false. */
@@ -140,6 +140,8 @@ static inline expr convert(struct build *b, enum dtype to, expr x)
 bool may_be_empty(const struct build *b, dim d);
 /* x within [0, size - 1]; 0 when the size is 0. */
 expr clamp_position(struct build *b, expr x, dim size);
+/* A number of a compute type as an unsigned integer that orders as it does (sort.c). */
+expr ordered_key(struct build *b, expr x);
 /* x modulo a positive size, in [0, size), for negative x too. */
 expr wrap_position(struct build *b, expr x, expr size);
 

@@ -28,14 +28,15 @@ static double touched_pages(const struct place *place, const struct access *acce
             strides[at] = strides[at - 1];
         strides[at] = stride;
     }
+    const double page = PAGE_BYTES;
     double span = place->width, pieces = 1;
     for (uint32_t i = 0; i < count; i++) {
-        if ((double)strides[i].bytes <= span + PAGE_BYTES)
+        if ((double)strides[i].bytes <= span + page)
             span += (double)strides[i].bytes * (double)(strides[i].extent - 1);
         else
             pieces *= (double)strides[i].extent;
     }
-    return pieces * (span / PAGE_BYTES + 1);
+    return pieces * (span / page + 1);
 }
 
 struct order {

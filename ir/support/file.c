@@ -332,6 +332,16 @@ bool run_program(struct arena *arena, char *const argv[], int *status, char **lo
     return true;
 }
 
+const char *log_tells_full_disk(const char *log)
+{
+    static const char *const reasons[] = {"No space left on device", "File too large", "Disk quota exceeded",
+                                          "Read-only file system"};
+    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
+        if (strstr(log, reasons[i]))
+            return reasons[i];
+    return NULL;
+}
+
 bool temporary_folder(struct arena *arena, char **path)
 {
     const char *base = getenv("TMPDIR");

@@ -33,6 +33,8 @@ bool file_write_all(struct arena *arena, const char *path, const void *data, siz
 /* Runs a program found by execvp rules without a shell; its stdout and stderr land in *log (arena, cut at 64 KiB).
  * *status: the exit status, or 128 + signal. False: it could not be started. */
 bool run_program(struct arena *arena, char *const argv[], int *status, char **log);
+/* Whether a program's log says that it could not write: the reason (static text of the system), or NULL. */
+const char *log_tells_full_disk(const char *log);
 /* A fresh folder of mode 0700 under $TMPDIR or /tmp; remove_folder deletes it with the files directly in it. */
 bool temporary_folder(struct arena *arena, char **path);
 void remove_folder(const char *path);

@@ -92,6 +92,13 @@ static void make_case(struct arena *arena, const struct row *row, struct op_case
         add_attribute(c, attribute_int(ATTR_exclusive, row->flags & 1));
         add_attribute(c, attribute_int(ATTR_reverse, row->flags >> 1));
     }
+    if (row->op == OP_TopK) {
+        c->outputs[1] = c->outputs[0];
+        c->outputs[1].dtype = DTYPE_I64;
+        c->output_count = 2;
+        add_attribute(c, attribute_int(ATTR_axis, row->axis));
+        add_attribute(c, attribute_int(ATTR_largest, row->flags));
+    }
     if (row->op == OP_Transpose) {
         int64_t *order = arena_new_array(arena, int64_t, (size_t)c->inputs[0].rank);
         for (int i = 0; i < c->inputs[0].rank; i++)

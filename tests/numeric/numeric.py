@@ -30,7 +30,7 @@ class Case:
     inputs: list  # arrays; None: absent
     expected: object  # arrays, "ort" or "onnx"
     attributes: dict = dataclasses.field(default_factory=dict)
-    outputs: list = None  # element types (TensorProto numbers) where they are not those of the expected arrays; 0: absent
+    outputs: list = None  # element types (TensorProto numbers); None: as the first input; 0: absent
     tolerance: float = 0.0  # of max |difference| / max |reference|
     constant: tuple = ()  # inputs that are initialisers in every mode
     fixed: tuple = ()  # (input, axis) that are never free
@@ -46,11 +46,11 @@ def dtype_of(array):
 def single_model(case, opset):
     names = [f"i{i}" if x is not None else "" for i, x in enumerate(case.inputs)]
     count = len(case.outputs) if case.outputs else 1 if isinstance(case.expected, str) else len(case.expected)
-    outputs = [f"o{i}" if not case.outputs or case.outputs[i] else "" for i in range(count)]
+    outputs = [f"o{i}" if not case.outputs or case.outputs[i] != 0 else "" for i in range(count)]
     node = helper.make_node(case.op, names, outputs, **case.attributes)
     infos = [helper.make_tensor_value_info(n, dtype_of(x), x.shape) for n, x in zip(names, case.inputs) if n]
-    types = case.outputs or [dtype_of(case.inputs[0])] * count
-    results = [helper.make_tensor_value_info(n, t, None) for n, t in zip(outputs, types) if n]
+    types = case.outputs or [None] * count
+    results = [helper.make_tensor_value_info(n, t or dtype_of(case.inputs[0]), None) for n, t in zip(outputs, types) if n]
     graph = helper.make_graph([node], "single", infos, results)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10)
 
@@ -90,12 +90,12 @@ def build_model(cases, expected, mode, opset):
         values = iter(expected[number])
         count = len(case.outputs) if case.outputs else len(expected[number])
         for i in range(count):
-            if case.outputs and not case.outputs[i]:
+            if case.outputs and case.outputs[i] == 0:
                 outputs.append("")
                 continue
             value = next(values)
             outputs.append(f"r{number}_{i}")
-            dtype = case.outputs[i] if case.outputs else dtype_of(value)
+            dtype = case.outputs and case.outputs[i] or dtype_of(value)
             results.append(helper.make_tensor_value_info(outputs[-1], dtype, [None] * value.ndim))
             wanted.append((case, i, value))
         nodes.append(helper.make_node(case.op, names, outputs, name=case.name, **case.attributes))

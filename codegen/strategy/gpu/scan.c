@@ -8,7 +8,8 @@
 
 #include <string.h>
 
-enum { THREADS = 256, MANY_ROWS = 4096, SHORT_ROW = 48, LONG_ROW = 1 << 16, FEW_ROWS = 64 };
+enum { THREADS = 256 };
+static const double many_rows = 4096, short_row = 48, long_row = 1 << 16, few_rows = 64;
 
 uint32_t gpu_temporary(const struct strategy_context *context, struct lowered_group *out, enum dtype dtype,
                        dim elements)
@@ -212,7 +213,7 @@ void gpu_build_scan(const struct strategy_context *context, uint32_t number, str
                          .length = nest->extents[nest->rank],
                          .scan.count = nest->reduction_count};
     const double rows = gpu_size(context, s.rows), length = gpu_size(context, s.length);
-    if (nest->reduction_count > SCAN_MOST || rows >= MANY_ROWS || length < SHORT_ROW) {
+    if (nest->reduction_count > SCAN_MOST || rows >= many_rows || length < short_row) {
         build_threads(context, number, out);
         return;
     }
@@ -223,7 +224,7 @@ void gpu_build_scan(const struct strategy_context *context, uint32_t number, str
     }
     s.tiles = dim_ceil_div(dims, s.length, dim_constant(dims, SCAN_TILE));
     const dim totals = dim_mul(dims, s.rows, s.tiles);
-    if (rows >= FEW_ROWS || length < LONG_ROW || !totals) {
+    if (rows >= few_rows || length < long_row || !totals) {
         build_pass(&s, WHOLE_ROWS);
         return;
     }
