@@ -190,8 +190,7 @@ static void destroy(struct runtime_context *context)
         for (uint32_t i = 0; state->modules && i < context->plan->image_count; i++)
             if (state->modules[i])
                 state->cuda->module_unload(state->modules[i]);
-        if (state->pinned)
-            state->cuda->host_release(state->pinned);
+        cuda_stage_release(state->cuda, &state->stage);
         if (state->stream)
             state->cuda->stream_destroy(state->stream);
         cuda_leave(state);
@@ -200,6 +199,7 @@ static void destroy(struct runtime_context *context)
         state->cuda->primary_release(state->device);
     free(state->modules);
     free(state->functions);
+    free(state->device_inputs);
     free(state->host_outputs);
     free(state);
 }
@@ -307,8 +307,9 @@ gpucc_status cuda_device_create(struct runtime_context *context, const gpucc_con
     if (status == GPUCC_OK) {
         state->modules = calloc((size_t)context->plan->image_count + 1, sizeof(cuda_module));
         state->functions = calloc((size_t)context->plan->kernel_count + 1, sizeof(cuda_function));
+        state->device_inputs = calloc((size_t)context->model->tables.input_count + 1, sizeof(char *));
         state->host_outputs = calloc((size_t)context->model->tables.output_count + 1, sizeof(void *));
-        status = state->modules && state->functions && state->host_outputs
+        status = state->modules && state->functions && state->device_inputs && state->host_outputs
                      ? take_context(context, options, error)
                      : runtime_fail(error, GPUCC_OUT_OF_MEMORY, "out of memory");
     }

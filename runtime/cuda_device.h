@@ -7,6 +7,13 @@
 
 struct cuda_graph;
 
+/* Pinned memory in two halves, used in turn. */
+struct cuda_stage {
+    void *memory; /* 2 * half_bytes */
+    size_t half_bytes;
+    cuda_event left[2]; /* recorded behind the last copy of a half */
+};
+
 struct cuda_state {
     const struct cuda_functions *cuda;
     cuda_device_number device;
@@ -20,9 +27,9 @@ struct cuda_state {
     /* gpucc_run: device memory of the inputs and outputs, and pinned memory on the way. */
     void *io;
     size_t io_bytes;
-    void *pinned;
-    size_t pinned_bytes;
-    void **host_outputs; /* [outputs] */
+    struct cuda_stage stage;
+    char **device_inputs; /* [inputs] */
+    void **host_outputs;  /* [outputs] */
 };
 
 static inline struct cuda_state *cuda_state_of(const struct runtime_context *context)
@@ -47,6 +54,12 @@ void cuda_graph_release(const struct cuda_functions *cuda, struct cuda_graph *gr
 /* Patches what changed since the last launch, then launches; into a capturing stream kernel by kernel. */
 gpucc_status cuda_graph_run(struct runtime_context *context, struct cuda_graph *graph, cuda_stream stream,
                             struct runtime_error *error);
+/* cuda_stage.c: for the bound dims, pinned memory; the inputs' data into `to`; the outputs' data into `host`, which
+ * waits for the stream. */
+gpucc_status cuda_stage_grow(struct runtime_context *context, struct runtime_error *error);
+gpucc_status cuda_stage_in(struct runtime_context *context, char *const *to, struct runtime_error *error);
+gpucc_status cuda_stage_out(struct runtime_context *context, void *const *host, struct runtime_error *error);
+void cuda_stage_release(const struct cuda_functions *cuda, struct cuda_stage *stage);
 /* cuda_run.c */
 gpucc_status cuda_run(struct runtime_context *context, struct runtime_error *error);
 

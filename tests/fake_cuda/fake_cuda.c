@@ -25,10 +25,18 @@ enum kind {
     KIND_STREAM,
     KIND_GRAPH,
     KIND_NODE,
-    KIND_EXECUTABLE
+    KIND_EXECUTABLE,
+    KIND_EVENT
 };
 
-enum { MAX_NODES = 4096, MAX_MEMORY = 4096, MAX_LAUNCHES = 4096, MAX_NAMES = 64, INVALID = 1 };
+enum {
+    MAX_NODES = 4096,
+    MAX_MEMORY = 4096,
+    MAX_LAUNCHES = 4096,
+    MAX_NAMES = 64,
+    MAX_COPIES = 1024,
+    INVALID = 1
+};
 
 struct object {
     uint32_t kind; /* 0 when released */
@@ -44,6 +52,13 @@ struct object {
     struct object **nodes; /* executables: the graph's nodes */
     struct fake_launch *launches;
     bool *disabled;
+};
+
+/* A copy between host and device that was queued and not yet made. */
+struct copy {
+    void *to;
+    const void *from;
+    size_t bytes;
 };
 
 struct memory {
@@ -68,6 +83,8 @@ static struct {
     struct memory memory[MAX_MEMORY];
     struct fake_launch launches[MAX_LAUNCHES];
     unsigned launch_count;
+    struct copy copies[MAX_COPIES]; /* in order */
+    unsigned copy_count;
     struct object *primary, *objects;
     unsigned primary_references;
 } fake = {.lock = PTHREAD_MUTEX_INITIALIZER, .devices = 1, .capability = 90, .version = 13000};
@@ -181,9 +198,37 @@ static void *take_memory(size_t bytes, bool host)
     return data;
 }
 
+/* Queued copies are made as late as the driver may: so host memory that is touched too early gives wrong
+ * results. All streams are one queue. */
+static void queue_copy(const char *function, void *to, const void *from, size_t bytes)
+{
+    pthread_mutex_lock(&fake.lock);
+    if (fake.copy_count == MAX_COPIES)
+        wrong(function, "more copies are queued than the fake holds");
+    fake.copies[fake.copy_count++] = (struct copy){to, from, bytes};
+    pthread_mutex_unlock(&fake.lock);
+}
+
+/* Makes the first `count` queued copies. */
+static void make_copies(unsigned count)
+{
+    pthread_mutex_lock(&fake.lock);
+    if (count > fake.copy_count)
+        count = fake.copy_count;
+    for (unsigned i = 0; i < count; i++)
+        memcpy(fake.copies[i].to, fake.copies[i].from, fake.copies[i].bytes);
+    fake.copy_count -= count;
+    memmove(fake.copies, fake.copies + count, fake.copy_count * sizeof *fake.copies);
+    for (struct object *object = fake.objects; object; object = object->made_before)
+        if (object->kind == KIND_EVENT)
+            object->count = object->count > count ? object->count - count : 0;
+    pthread_mutex_unlock(&fake.lock);
+}
+
 static void give_memory(const char *function, uint64_t address, bool host)
 {
     void *data = NULL;
+    make_copies(UINT32_MAX); /* the driver waits too */
     pthread_mutex_lock(&fake.lock);
     for (size_t i = 0; i < MAX_MEMORY; i++)
         if ((uintptr_t)fake.memory[i].data == address && fake.memory[i].host == host && address) {
@@ -294,6 +339,7 @@ cuda_result cuCtxSynchronize(void)
 {
     NEEDS_CONTEXT();
     ENTER();
+    make_copies(UINT32_MAX);
     return 0;
 }
 
@@ -400,7 +446,7 @@ cuda_result cuMemcpyHtoDAsync_v2(cuda_pointer to, const void *from, size_t bytes
         need(__func__, stream, KIND_STREAM);
     need_memory(__func__, to, bytes, false);
     need_memory(__func__, (uintptr_t)from, bytes, true);
-    memcpy((void *)(uintptr_t)to, from, bytes);
+    queue_copy(__func__, (void *)(uintptr_t)to, from, bytes);
     return 0;
 }
 
@@ -412,7 +458,7 @@ cuda_result cuMemcpyDtoHAsync_v2(void *to, cuda_pointer from, size_t bytes, cuda
         need(__func__, stream, KIND_STREAM);
     need_memory(__func__, from, bytes, false);
     need_memory(__func__, (uintptr_t)to, bytes, true);
-    memcpy(to, (const void *)(uintptr_t)from, bytes);
+    queue_copy(__func__, to, (const void *)(uintptr_t)from, bytes);
     return 0;
 }
 
@@ -424,6 +470,7 @@ cuda_result cuMemcpyDtoDAsync_v2(cuda_pointer to, cuda_pointer from, size_t byte
         need(__func__, stream, KIND_STREAM);
     need_memory(__func__, to, bytes, false);
     need_memory(__func__, from, bytes, false);
+    make_copies(UINT32_MAX); /* those before it in the stream */
     memmove((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes);
     return 0;
 }
@@ -454,6 +501,41 @@ cuda_result cuStreamSynchronize(cuda_stream stream)
     ENTER();
     if (stream && need(__func__, stream, KIND_STREAM)->capturing)
         return 900;
+    make_copies(UINT32_MAX);
+    return 0;
+}
+
+cuda_result cuEventCreate(cuda_event *event, unsigned flags)
+{
+    NEEDS_CONTEXT();
+    ENTER();
+    (void)flags;
+    *event = (cuda_event)make(KIND_EVENT, current[current_count - 1]);
+    return 0;
+}
+
+cuda_result cuEventDestroy_v2(cuda_event event)
+{
+    ENTER();
+    unmake(need(__func__, event, KIND_EVENT));
+    return 0;
+}
+
+/* An event's count: queued copies before it. */
+cuda_result cuEventRecord(cuda_event event, cuda_stream stream)
+{
+    NEEDS_CONTEXT();
+    ENTER();
+    need(__func__, stream, KIND_STREAM);
+    need(__func__, event, KIND_EVENT)->count = fake.copy_count;
+    return 0;
+}
+
+cuda_result cuEventSynchronize(cuda_event event)
+{
+    NEEDS_CONTEXT();
+    ENTER();
+    make_copies(need(__func__, event, KIND_EVENT)->count);
     return 0;
 }
 
@@ -697,6 +779,7 @@ static void forget(void)
 {
     current_count = 0;
     fake.alive = 0;
+    fake.copy_count = 0;
     fake.primary = NULL;
     fake.primary_references = 0;
     for (size_t i = 0; i < MAX_MEMORY; i++) {

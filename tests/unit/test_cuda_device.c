@@ -191,6 +191,38 @@ static void run_moves_host_memory(void **state)
     device_close(&d);
 }
 
+/* More than the pinned ring holds: each half is filled many times, and neither an input nor an output is
+ * touched before the copies of it are made. */
+static void large_tensors_stream_through_pinned_memory(void **state)
+{
+    (void)state;
+    TEST_ARENA(arena);
+    struct device_world d;
+    enum { LARGE = (1 << 20) - 3, RING_BYTES = 8 << 20 };
+    device_open(&d, &arena, 2, true);
+    float *x = malloc(LARGE * 4 * sizeof *x), *y = malloc(LARGE * 4 * sizeof *y),
+          *z = malloc(LARGE * 4 * sizeof *z);
+    assert_true(x && y && z);
+    for (size_t i = 0; i < (size_t)LARGE * 4; i++)
+        x[i] = (float)i;
+    for (int64_t rows = 10; rows <= LARGE; rows += LARGE - 10) {
+        const size_t bytes = (size_t)rows * 4 * sizeof *x;
+        gpucc_tensor input = world_tensor(x, rows),
+                     outputs[2] = {world_tensor(y, rows), world_tensor(z, rows)};
+        memset(z, 0, bytes);
+        fake->reset();
+        assert_ok(gpucc_run(d.context, &input, outputs));
+        assert_memory_equal(x, z, bytes);
+        assert_int_equal(fake->calls("cuMemHostAlloc"), 1);
+        assert_int_equal(fake->calls("cuEventSynchronize") > 0, bytes > RING_BYTES);
+        assert_int_equal(fake->calls("cuStreamSynchronize"), 1);
+    }
+    free(x);
+    free(y);
+    free(z);
+    device_close(&d);
+}
+
 static void a_captured_stream_gets_launches(void **state)
 {
     (void)state;
@@ -338,6 +370,7 @@ int main(void)
         cmocka_unit_test(enqueue_never_allocates_or_waits),
         cmocka_unit_test(recent_graphs_are_kept),
         cmocka_unit_test(run_moves_host_memory),
+        cmocka_unit_test(large_tensors_stream_through_pinned_memory),
         cmocka_unit_test(a_captured_stream_gets_launches),
         cmocka_unit_test(every_driver_error_is_reported),
         cmocka_unit_test(the_plan_suits_the_device),
