@@ -21,8 +21,10 @@ gpucc_status cuda_driver_open(struct cuda_functions **functions, struct runtime_
         return runtime_fail(error, GPUCC_OUT_OF_MEMORY, "out of memory");
     opened->library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!opened->library) {
+        const char *reason = dlerror();
         cuda_driver_close(opened);
-        return runtime_fail(error, GPUCC_NO_DEVICE, "the NVIDIA driver (libcuda.so.1) is not installed");
+        return runtime_fail(error, GPUCC_NO_DEVICE, "the NVIDIA driver cannot be loaded: %s",
+                            reason ? reason : "libcuda.so.1 is missing");
     }
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         void *symbol = dlsym(opened->library, rows[i].name);

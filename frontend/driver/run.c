@@ -425,11 +425,20 @@ static bool choose_device(struct run *run)
 static bool create_context(struct run *run)
 {
     gpucc_status status = gpucc_context_create(run->model, &run->context_options, &run->context);
-    if (!run->device_chosen && (status == GPUCC_NO_DEVICE || status == GPUCC_NO_PLAN)) {
-        run->context_options.device = GPUCC_CPU;
-        status = gpucc_context_create(run->model, &run->context_options, &run->context);
-    }
-    return status == GPUCC_OK || run_failed(run, status);
+    if (status == GPUCC_OK)
+        return true;
+    if (run->device_chosen || (status != GPUCC_NO_DEVICE && status != GPUCC_NO_PLAN))
+        return run_failed(run, status);
+    const char *reason = arena_string(run->arena, gpucc_last_error());
+    run->context_options.device = GPUCC_CPU;
+    gpucc_status second = gpucc_context_create(run->model, &run->context_options, &run->context);
+    if (second == GPUCC_OK)
+        return true;
+    if (status == GPUCC_NO_PLAN || second != GPUCC_NO_PLAN)
+        return run_failed(run, second);
+    diag_error(run->diagnostics, DIAG_no_device, NULL, "%s",
+               reason); /* all that is in the bundle is for GPUs */
+    return false;
 }
 
 static bool run_settings(struct run *run)

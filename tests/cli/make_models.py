@@ -318,7 +318,7 @@ def main():
         "zeros.onnx": bytes(1000),
         "w.data": bytes(16) + weight,
         "short.data": weight[:47],
-        "elf.so": pathlib.Path(sys.executable).resolve().read_bytes()[:100000],
+        "elf.bin": pathlib.Path(sys.executable).resolve().read_bytes()[:100000],
         "scalar.pb": numpy_helper.from_array(np.float32(1)).SerializeToString(),
         "x.pb": numpy_helper.from_array(np.ones((2, 4), np.float32), "x").SerializeToString(),
     }

@@ -1,6 +1,6 @@
 """Runs the command line cases of .toml files.
 
-    run_cases.py --gpucc PROGRAM --models FOLDER --work FOLDER [--parse PROGRAM] [--only NAME] FILE...
+    run_cases.py --gpucc PROGRAM --models FOLDER --work FOLDER [--parse PROGRAM] [--fake FOLDER] [--only NAME] FILE...
 
 A case is a table [[case]]:
 
@@ -16,7 +16,7 @@ A case is a table [[case]]:
     stderr      the same of standard error; neither given: nothing may be printed
     json        conditions in Python on `info`, standard output read as JSON; each must be true
     leaves      files that the command makes (<*> as above); all others must be as before, and no other may be there
-    env         variables to set; the value false unsets one
+    env         variables to set; the value false unsets one; @fake@ is the folder of the fake driver
     stdout_to   a file for standard output
     file_limit  no file may grow beyond so many bytes
     read_only   the case's folder may not be written; root, whom nothing stops, runs the command as nobody, and skips the
@@ -98,7 +98,7 @@ class Runner:
         for name, text in case.get("env", {}).items():
             environment.pop(name, None)
             if text is not False:
-                environment[name] = text.replace("@folder@", str(self.folder))
+                environment[name] = text.replace("@folder@", str(self.folder)).replace("@fake@", str(self.options.fake))
         return environment
 
     def prepare(self, case):
@@ -195,13 +195,15 @@ def main():
     parser.add_argument("--models", type=pathlib.Path, required=True)
     parser.add_argument("--work", type=pathlib.Path, required=True)
     parser.add_argument("--parse", type=pathlib.Path)
+    parser.add_argument("--fake", type=pathlib.Path)
     parser.add_argument("--only")
     parser.add_argument("cases", nargs="+", type=pathlib.Path)
     options = parser.parse_args()
     for name in ("gpucc", "models", "work"):
         setattr(options, name, getattr(options, name).resolve())
-    if options.parse:
-        options.parse = options.parse.resolve()
+    for name in ("parse", "fake"):
+        if getattr(options, name):
+            setattr(options, name, getattr(options, name).resolve())
     runner, failed, skipped, done = Runner(options), 0, 0, 0
     for path in options.cases:
         for case in tomllib.loads(path.read_text())["case"]:
@@ -217,6 +219,8 @@ def main():
             print(f"{'skipped' if wrong is None else 'FAILED' if wrong else 'OK'} {case['name']}")
             if wrong:
                 print("      " + case["run"], *wrong, sep="\n      ")
+    for folder in (options.work / "case", options.work / "tmp"):
+        shutil.rmtree(folder, ignore_errors=True)
     print(f"{done} cases, {failed} failed, {skipped} skipped")
     return 1 if failed or not done else 0
 

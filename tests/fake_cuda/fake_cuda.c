@@ -35,6 +35,7 @@ enum {
     MAX_LAUNCHES = 4096,
     MAX_NAMES = 64,
     MAX_COPIES = 1024,
+    MAX_DEVICES = 8,
     INVALID = 1
 };
 
@@ -85,8 +86,11 @@ static struct {
     unsigned launch_count;
     struct copy copies[MAX_COPIES]; /* in order */
     unsigned copy_count;
-    struct object *primary, *objects;
-    unsigned primary_references;
+    struct object *objects;
+    struct {
+        struct object *context;
+        unsigned references;
+    } primary[MAX_DEVICES];
 } fake = {.lock = PTHREAD_MUTEX_INITIALIZER, .devices = 1, .capability = 90, .version = 13000};
 
 static _Thread_local struct object *current[16];
@@ -96,6 +100,22 @@ static void wrong(const char *function, const char *what)
 {
     fprintf(stderr, "fake_cuda: %s: %s\n", function, what);
     abort();
+}
+
+static void set_from_environment(const char *name, int *value)
+{
+    const char *text = getenv(name);
+    if (text)
+        *value = (int)strtol(text, NULL, 10);
+}
+
+__attribute__((constructor)) static void read_environment(void)
+{
+    set_from_environment("FAKE_CUDA_DEVICES", &fake.devices);
+    if (fake.devices < 0 || fake.devices > MAX_DEVICES)
+        wrong("FAKE_CUDA_DEVICES", "the fake has no so many devices");
+    set_from_environment("FAKE_CUDA_CAPABILITY", &fake.capability);
+    set_from_environment("FAKE_CUDA_DRIVER", &fake.version);
 }
 
 /* Counts a call; the result that it must give instead of working. */
@@ -290,23 +310,21 @@ cuda_result cuDevicePrimaryCtxRetain(cuda_context *context, cuda_device_number d
     ENTER();
     if (device < 40 || device >= 40 + fake.devices)
         wrong(__func__, "no such device");
-    if (!fake.primary)
-        fake.primary = make(KIND_CONTEXT, NULL);
-    fake.primary_references++;
-    *context = (cuda_context)fake.primary;
+    if (!fake.primary[device - 40].references++) {
+        fake.primary[device - 40].context = make(KIND_CONTEXT, NULL);
+        fake.primary[device - 40].context->count = (uint32_t)device;
+    }
+    *context = (cuda_context)fake.primary[device - 40].context;
     return 0;
 }
 
 cuda_result cuDevicePrimaryCtxRelease_v2(cuda_device_number device)
 {
     ENTER();
-    (void)device;
-    if (!fake.primary_references)
+    if (device < 40 || device >= 40 + fake.devices || !fake.primary[device - 40].references)
         wrong(__func__, "released more often than retained");
-    if (--fake.primary_references == 0) {
-        unmake(fake.primary);
-        fake.primary = NULL;
-    }
+    if (--fake.primary[device - 40].references == 0)
+        unmake(fake.primary[device - 40].context);
     return 0;
 }
 
@@ -331,7 +349,7 @@ cuda_result cuCtxGetDevice(cuda_device_number *device)
 {
     NEEDS_CONTEXT();
     ENTER();
-    *device = 40;
+    *device = (cuda_device_number)current[current_count - 1]->count;
     return 0;
 }
 
@@ -780,8 +798,7 @@ static void forget(void)
     current_count = 0;
     fake.alive = 0;
     fake.copy_count = 0;
-    fake.primary = NULL;
-    fake.primary_references = 0;
+    memset(fake.primary, 0, sizeof fake.primary);
     for (size_t i = 0; i < MAX_MEMORY; i++) {
         free(fake.memory[i].data);
         fake.memory[i].data = NULL;

@@ -1,7 +1,8 @@
 /* A driver library that executes nothing: libcuda.so.1 for tests without a GPU. Device memory is host memory,
  * so copies are real; kernels are not run. Every call checks its arguments and the life of the objects it
  * gets; a wrong one ends the process. Calls are counted by name, and the nth call of any function can be made
- * to fail. */
+ * to fail. For programs that know nothing of it: FAKE_CUDA_DEVICES, FAKE_CUDA_CAPABILITY (90) and FAKE_CUDA_DRIVER
+ * (13000) say what the machine has. */
 #ifndef GPUCC_TESTS_FAKE_CUDA_H
 #define GPUCC_TESTS_FAKE_CUDA_H
 
