@@ -9,7 +9,7 @@
 #include "codegen/bundle_internal.h"
 #include "ir/support/embedded.h"
 
-/* runtime.o and the stubs; see runtime/CMakeLists.txt. */
+/* HOST/runtime.o and HOST/lib*.so, the stubs; see runtime/CMakeLists.txt. */
 extern const struct embedded_file runtime_files[];
 
 enum { MAX_IMAGE_BYTES = 1 << 30 };
@@ -52,18 +52,40 @@ static const char *find_program(const char *name, struct arena *arena)
     return NULL;
 }
 
-const char *bundle_find_linker(const char *wish, struct arena *arena, struct diagnostics *diagnostics)
+/* The name in the host's folder; NULL: the file is another host's. */
+static const char *host_file(const struct embedded_file *file, enum host host)
+{
+    const size_t length = strlen(host_name(host));
+    return strncmp(file->name, host_name(host), length) == 0 && file->name[length] == '/'
+               ? file->name + length + 1
+               : NULL;
+}
+
+bool bundle_check_host(enum host host, struct diagnostics *diagnostics)
+{
+    for (const struct embedded_file *file = runtime_files; file->name; file++)
+        if (host_file(file, host))
+            return true;
+    diag_error(diagnostics, DIAG_no_host, NULL, "this gpucc was built without the runtime for %s hosts",
+               host_name(host));
+    return false;
+}
+
+const char *bundle_find_linker(enum host host, const char *wish, struct arena *arena,
+                               struct diagnostics *diagnostics)
 {
     static const char *const names[] = {"ld.lld-19", "ld.lld", "ld", "cc"};
+    enum { FOR_EVERY_HOST = 2 }; /* the first ones link for any processor */
+    const size_t count = host == HOST_X86_64 ? sizeof names / sizeof *names : FOR_EVERY_HOST;
     const char *found = wish ? find_program(wish, arena) : NULL;
-    for (size_t i = 0; i < sizeof names / sizeof *names && !wish && !found; i++)
+    for (size_t i = 0; i < count && !wish && !found; i++)
         found = find_program(names[i], arena);
     if (!found && diagnostics && wish)
         diag_error(diagnostics, DIAG_no_linker, NULL, "the linker %s cannot be run",
                    diag_quote(diagnostics, wish));
     else if (!found && diagnostics)
-        diag_error(diagnostics, DIAG_no_linker, NULL,
-                   "no linker was found on PATH (ld.lld-19, ld.lld, ld or cc)");
+        diag_error(diagnostics, DIAG_no_linker, NULL, "no linker was found on PATH (%s)",
+                   host == HOST_X86_64 ? "ld.lld-19, ld.lld, ld or cc" : "ld.lld-19 or ld.lld");
     return found;
 }
 
@@ -82,7 +104,8 @@ static bool is_compiler(const char *linker)
 
 bool bundle_find_tools(struct bundle_writer *writer)
 {
-    writer->linker = bundle_find_linker(writer->inputs->linker, writer->arena, writer->diagnostics);
+    writer->linker =
+        bundle_find_linker(writer->inputs->host, writer->inputs->linker, writer->arena, writer->diagnostics);
     if (!writer->linker)
         return false;
     char *arguments[] = {arena_string(writer->arena, writer->linker),
@@ -165,9 +188,11 @@ static bool write_inputs(struct bundle_writer *writer, struct command *command)
         add_path(command, writer->folder, name);
     }
     for (const struct embedded_file *file = runtime_files; file->name; file++) {
-        if (!write_input(writer, file->name, file->data, file->bytes))
+        const char *name = host_file(file, writer->inputs->host);
+        if (name && !write_input(writer, name, file->data, file->bytes))
             return false;
-        add_path(command, writer->folder, file->name);
+        if (name)
+            add_path(command, writer->folder, name);
     }
     return true;
 }

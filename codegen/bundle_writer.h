@@ -53,7 +53,11 @@ struct bundle_inputs {
  * E0404 (too large), E0901 (memory). Uses the allocator of the graph's arena and gives all of it back. */
 bool bundle_write(const struct bundle_inputs *inputs, const char *path, struct diagnostics *diagnostics);
 
-/* The linker that bundle_write would use, as a path; NULL when there is none: E0503, unless `diagnostics` is NULL. */
-const char *bundle_find_linker(const char *wish, struct arena *arena, struct diagnostics *diagnostics);
+/* The linker that bundle_write would use, as a path; NULL when there is none: E0503, unless `diagnostics` is
+ * NULL. */
+const char *bundle_find_linker(enum host host, const char *wish, struct arena *arena,
+                               struct diagnostics *diagnostics);
+/* E0506 when this gpucc has no runtime for the host. */
+bool bundle_check_host(enum host host, struct diagnostics *diagnostics);
 
 #endif

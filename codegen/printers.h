@@ -14,9 +14,8 @@ uint64_t cuda_dynamic_shared_bytes(const struct kernel *kernel);
 /* What every emitted file begins with: typedefs (f32x4, ...) that kernels use. */
 void print_cuda_prelude(struct text *out);
 
-/* A relocatable x86-64 (later AArch64) object that holds CPU kernels under the given symbol names, one copy an ISA level:
- * `machines` lists the levels ("cpu" is x86-64-v3, "cpu-v4" v4); symbols are <name>_<level>. Position independent, no
- * library calls. Signature of a kernel, see runtime/bundle_format.h:
+/* CPU kernels under the given symbol names, each for one machine, as relocatable objects of its host: position independent,
+ * no library calls. Signature of a kernel, see runtime/bundle_format.h:
  *     void (void *const *buffers, const int64_t *dims, int64_t begin, int64_t end, void *scratch) */
 struct object_kernel {
     const struct kernel *kernel;

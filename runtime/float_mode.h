@@ -20,6 +20,23 @@ static inline void float_mode_leave(float_mode saved)
 {
     _mm_setcsr(saved);
 }
+#elif defined(__aarch64__)
+#include <stdint.h>
+
+typedef uint64_t float_mode;
+
+static inline void float_mode_leave(float_mode saved)
+{
+    __asm__ volatile("msr fpcr, %0" : : "r"(saved));
+}
+
+static inline float_mode float_mode_enter(void)
+{
+    float_mode saved;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(saved));
+    float_mode_leave(0);
+    return saved;
+}
 #else
 #error "the floating-point mode of this processor is not known"
 #endif

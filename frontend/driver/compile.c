@@ -199,7 +199,9 @@ static bool check_tools(struct compilation *c)
             cuda_compiler_name(c->cuda.compiler, &c->cuda_major, &c->cuda_minor, c->arena, c->diagnostics);
         good = c->cuda_compiler != NULL;
     }
-    return bundle_find_linker(option_value(c->options, OPTION_LINKER, NULL), c->arena, c->diagnostics) &&
+    return bundle_check_host(c->host, c->diagnostics) &&
+           bundle_find_linker(c->host, option_value(c->options, OPTION_LINKER, NULL), c->arena,
+                              c->diagnostics) &&
            good;
 }
 

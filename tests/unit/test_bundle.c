@@ -139,7 +139,7 @@ static void the_file_asks_little_of_the_system(void **state)
     world_make(&world, &arena, "cpu", 2);
     static const char *const linkers[] = {NULL, "ld.lld", "ld", "cc", "gcc"};
     for (size_t i = 0; i < sizeof linkers / sizeof *linkers; i++) {
-        if (linkers[i] && !bundle_find_linker(linkers[i], &arena, NULL))
+        if (linkers[i] && !bundle_find_linker(HOST_X86_64, linkers[i], &arena, NULL))
             continue;
         world.inputs.linker = linkers[i];
         const char *path = world_write(&world, "model.so"); /* reads its ELF, as for every bundle */
