@@ -224,7 +224,8 @@ static bool check_input_names(struct run *run)
 
 static bool make_inputs(struct run *run)
 {
-    bool good = check_input_names(run) & check_size_names(run);
+    bool good = check_input_names(run);
+    good &= check_size_names(run); /* both, so that all problems are told */
     for (size_t i = 0; i < run->input_count; i++) {
         struct file_tensor tensor;
         const char *path = input_file(run, run->input_infos[i].name);
