@@ -40,21 +40,20 @@ static const char *const exact_options[] = {"--fmad=false", "--prec-div=true", "
                                             "--ftz=false"};
 enum { EXACT_OPTIONS = sizeof exact_options / sizeof exact_options[0] };
 
-static uint32_t split_units(const struct plan *plan, const char *prelude, struct arena *arena,
-                            struct unit **out)
+static uint32_t split_units(const struct plan *plan, struct arena *arena, struct unit **out)
 {
     VEC(struct unit) units = {0};
     for (uint32_t i = 0; i < plan->kernels.count;) {
-        struct text source;
+        struct text kernels, source;
         struct unit unit = {.first = i};
-        text_init(&source, arena);
-        text_put(&source, prelude);
-        size_t start = source.length;
-        while (i < plan->kernels.count && unit.count < UNIT_KERNELS &&
-               (unit.count == 0 || source.length - start < UNIT_BYTES)) {
-            text_printf(&source, "%s\n", plan->kernels.items[i++].source);
+        text_init(&kernels, arena);
+        while (i < plan->kernels.count && unit.count < UNIT_KERNELS && (unit.count == 0 || kernels.length < UNIT_BYTES)) {
+            text_printf(&kernels, "%s\n", plan->kernels.items[i++].source);
             unit.count++;
         }
+        text_init(&source, arena);
+        print_cuda_prelude(kernels.data, plan->machine, &source);
+        text_put(&source, kernels.data);
         unit.source = source.data;
         vec_push(arena, &units, unit);
     }
@@ -141,10 +140,7 @@ bool cuda_compile(const struct plan *plan, const struct cuda_options *options, b
     work.architecture =
         arena_printf(arena, "--gpu-architecture=%s%s", ptx ? "compute_" : "", machine->name + (ptx ? 3 : 0));
     work.cache = cuda_cache_open(options->cache_folder, arena);
-    struct text prelude;
-    text_init(&prelude, arena);
-    print_cuda_prelude(&prelude);
-    uint32_t count = split_units(plan, prelude.data, arena, &work.units);
+    uint32_t count = split_units(plan, arena, &work.units);
     run_jobs(count, options->threads, compile_unit, &work);
     bool good = collect_images(&work, count, arena, diagnostics, images);
     for (uint32_t i = 0; i < count; i++)

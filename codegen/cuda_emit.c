@@ -108,7 +108,7 @@ static bool write_files(struct emission *e)
     struct text text;
     for (uint32_t i = 0; i < plan->kernels.count; i++) {
         text_init(&text, e->arena);
-        print_cuda_prelude(&text);
+        print_cuda_prelude(plan->kernels.items[i].source, plan->machine, &text);
         text_put(&text, plan->kernels.items[i].source);
         const char *name = arena_printf(e->arena, "%s.cu", plan->kernels.items[i].kernel->name);
         if (!write_text(e, name, false, &text))

@@ -120,6 +120,22 @@ void build_store(struct block *block, uint32_t memory, expr index, expr value)
     block->kernel->memories.items[memory].written = true;
 }
 
+void build_store_async(struct block *block, uint32_t memory, expr index, expr value)
+{
+    build_store(block, memory, index, value);
+    block->at->last->asynchronous = true;
+}
+
+void build_commit(struct block *block)
+{
+    append(block, STATEMENT_COMMIT);
+}
+
+void build_wait(struct block *block, uint32_t batches)
+{
+    append(block, STATEMENT_WAIT)->batches = batches;
+}
+
 void build_barrier(struct block *block)
 {
     append(block, STATEMENT_BARRIER);

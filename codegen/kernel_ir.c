@@ -7,6 +7,7 @@
 #include "ir/support/checked.h"
 
 #include <assert.h>
+#include <string.h>
 
 enum { SCRATCH_ALIGNMENT = 64 };
 
@@ -131,6 +132,37 @@ expr kernel_block_index(const struct kernel *kernel, uint32_t axis, dim extent)
 expr kernel_dim(struct kernel *kernel, dim d)
 {
     return expr_dim(kernel->pool, dim_current(kernel->pool->dims, d));
+}
+
+expr kernel_named(struct kernel *kernel, int64_t value, const char *label)
+{
+    uint32_t tag = 0;
+    while (tag < kernel->constants.count && (kernel->constants.items[tag].value != value ||
+                                             strcmp(kernel->constants.items[tag].label, label) != 0))
+        tag++;
+    if (tag == kernel->constants.count) {
+        const struct kernel_constant constant = {.label = label, .value = value};
+        vec_push(kernel->pool->arena, &kernel->constants, constant);
+    }
+    /* A constant's extent has no other use: with it the named one is a node of its own. */
+    const struct expr_node node = {
+        .op = EXPR_CONSTANT, .dtype = DTYPE_I64, .lanes = 1, .extent = (dim)(tag + 1), .value = value};
+    return expr_make(kernel->pool, &node);
+}
+
+expr kernel_size(struct kernel *kernel, dim d, const char *label)
+{
+    int64_t value;
+    const expr size = kernel_dim(kernel, d);
+    if (expr_constant_int(kernel->pool, size, &value))
+        return value < 2 ? size : kernel_named(kernel, value, label); /* 0 and 1 need no name */
+    const dim parameter = (dim)expr_at(kernel->pool, size)->value;
+    for (uint32_t i = 0; i < kernel->dim_labels.count; i++)
+        if (kernel->dim_labels.items[i].d == parameter)
+            return size;
+    const struct kernel_dim_label row = {.d = parameter, .label = label};
+    vec_push(kernel->pool->arena, &kernel->dim_labels, row);
+    return size;
 }
 
 static void note_dim(struct kernel *kernel, dim d)

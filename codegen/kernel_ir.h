@@ -30,6 +30,7 @@ struct kernel_memory {
                             printers promise the compiler nothing about it (no restrict, no noalias) */
     int64_t count;       /* elements; GLOBAL: 0 */
     const char *label;   /* an identifier of our own ("x", "tile_a"), never the model's text */
+    const char *shape;   /* GLOBAL: its dims as text, for the comment block; may be NULL */
     uint32_t alignment;  /* bytes that the base is known to have; GLOBAL buffers have 256, views of I/O at least the element's */
 };
 
@@ -48,6 +49,8 @@ enum statement_kind {
     STATEMENT_IF,        /* if condition: body, else otherwise */
     STATEMENT_STORE,     /* memory[index ..] = value (value's lanes elements) */
     STATEMENT_BARRIER,   /* CUDA: all threads of the block */
+    STATEMENT_COMMIT,    /* CUDA: the asynchronous stores since the last one are a batch */
+    STATEMENT_WAIT,      /* CUDA: until at most `batches` of this thread's batches are under way */
     STATEMENT_COMMENT,   /* text of our own, one line */
 };
 
@@ -73,10 +76,24 @@ struct statement {
     struct statement_list body, otherwise;
     uint32_t memory;             /* STORE */
     expr index;
+    bool asynchronous;           /* STORE to SHARED of one global ELEMENT (or ELEMENT_OR with zeros) of 4 or 16 bytes:
+                                    done after a WAIT */
+    uint32_t batches;            /* WAIT */
     const char *text;            /* COMMENT */
 };
 
 enum { MAX_KERNEL_MEMORIES = 64, MAX_KERNEL_DIMS = 64 };
+
+/* A number that the printed kernel calls by name. Names stay where an expression still holds the constant as it was
+ * given: arithmetic on constants gives nameless ones. */
+struct kernel_constant {
+    const char *label; /* "tile_rows"; CUDA C: TILE_ROWS */
+    int64_t value;
+};
+struct kernel_dim_label {
+    dim d;
+    const char *label;
+};
 
 struct kernel {
     struct exprs *pool;
@@ -87,6 +104,9 @@ struct kernel {
     uint32_t global_count;
     VEC(struct kernel_variable) variables; /* variable 0 is unused */
     VEC(dim) dims;               /* parameters behind the buffers, in order of first use by a statement */
+    VEC(struct kernel_constant) constants;   /* by the tag of kernel_named, less 1 */
+    VEC(struct kernel_dim_label) dim_labels; /* of those dims that have a name */
+    bool calls_functions;        /* CUDA: functions and conversions stay as calls (expr_expand_inline) */
     struct statement_list body;
 
     dim grid[3];                 /* CUDA: blocks */
@@ -120,6 +140,9 @@ expr kernel_pack(const struct kernel *kernel, const expr *scalars, uint16_t lane
 expr kernel_thread_index(const struct kernel *kernel, uint32_t axis, dim extent); /* extent: DIM_NONE when not known */
 expr kernel_block_index(const struct kernel *kernel, uint32_t axis, dim extent);
 expr kernel_dim(struct kernel *kernel, dim d); /* a DIM parameter, or a constant */
+/* The same by name: a named constant, or a parameter whose name this is where it has none yet. */
+expr kernel_size(struct kernel *kernel, dim d, const char *label);
+expr kernel_named(struct kernel *kernel, int64_t value, const char *label); /* an i64 constant */
 void kernel_note(struct kernel *kernel, expr e); /* records the dims that it uses; the build_* functions call it */
 
 /* Building statements: `at` is the list they are appended to. */
@@ -135,11 +158,15 @@ struct statement *build_for(struct block *block, const char *label, expr begin, 
                             enum loop_kind loop, struct block *body, expr *variable);
 void build_if(struct block *block, expr condition, struct block *then, struct block *otherwise); /* otherwise: may be NULL */
 void build_store(struct block *block, uint32_t memory, expr index, expr value);
+void build_store_async(struct block *block, uint32_t memory, expr index, expr value);
+void build_commit(struct block *block);
+void build_wait(struct block *block, uint32_t batches);
 void build_barrier(struct block *block);
 void build_comment(struct block *block, const char *text);
 
 /* Lowering of a Definition's expression into the kernel: AXIS by the given variables, loads to ELEMENTs of the memories
- * bound to the buffers (LOAD_OR with its range tests; a LOAD with one index has it flat, whatever the buffer's rank), REDUCED by the given expressions, then expr_expand. */
+ * bound to the buffers (LOAD_OR with its range tests; a LOAD with one index has it flat, whatever the buffer's rank), REDUCED by the given expressions, then expr_expand (or expr_expand_inline, in a kernel that
+ * calls functions). */
 struct lowering {
     struct kernel *kernel;
     const struct definition *definition;

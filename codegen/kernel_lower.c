@@ -5,6 +5,17 @@
 #include "codegen/kernel_ir.h"
 #include "ir/definition.h"
 
+/* A stride, by name where the buffer is a parameter of a kernel that people read. */
+static expr stride_of(const struct lowering *lowering, uint32_t buffer, dim stride, int axis)
+{
+    struct kernel *kernel = lowering->kernel;
+    const uint32_t memory = lowering->memories ? lowering->memories[buffer] : UINT32_MAX;
+    if (!kernel->calls_functions || memory == UINT32_MAX || memory >= kernel->global_count)
+        return kernel_dim(kernel, stride);
+    const char *label = kernel->memories.items[memory].label;
+    return kernel_size(kernel, stride, arena_printf(kernel->pool->arena, "%s_stride_%d", label, axis));
+}
+
 /* Row-major: sum of index times the product of the dims behind it. */
 expr lower_index(const struct lowering *lowering, uint32_t buffer, const expr *indices)
 {
@@ -13,7 +24,7 @@ expr lower_index(const struct lowering *lowering, uint32_t buffer, const expr *i
     expr flat = expr_index(pool, 0);
     dim stride = dim_constant(pool->dims, 1);
     for (int i = type->rank - 1; i >= 0; i--) {
-        const expr scaled = expr_binary(pool, EXPR_MUL, indices[i], kernel_dim(lowering->kernel, stride));
+        const expr scaled = expr_binary(pool, EXPR_MUL, indices[i], stride_of(lowering, buffer, stride, i));
         flat = expr_binary(pool, EXPR_ADD, flat, scaled);
         stride = dim_mul(pool->dims, stride, type->dims[i]);
     }
@@ -76,5 +87,6 @@ expr lower_expr(const struct lowering *lowering, expr e)
 {
     struct lowering copy = *lowering;
     struct exprs *pool = lowering->kernel->pool;
-    return expr_expand(pool, expr_rewrite(pool, lowering->definition->pool, e, lower_leaf, &copy));
+    const expr lowered = expr_rewrite(pool, lowering->definition->pool, e, lower_leaf, &copy);
+    return lowering->kernel->calls_functions ? expr_expand_inline(pool, lowered) : expr_expand(pool, lowered);
 }

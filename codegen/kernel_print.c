@@ -246,7 +246,7 @@ static void print_store(struct printer *p, const struct statement *s)
     indent(p);
     text_printf(p->out, "m%u[", (unsigned)s->memory);
     print_operand(p, s->index);
-    text_put(p->out, "] = ");
+    text_put(p->out, s->asynchronous ? "] <- " : "] = ");
     print_operand(p, s->value);
     text_put(p->out, "\n");
     end_statement(p);
@@ -272,6 +272,14 @@ static void print_list(struct printer *p, const struct statement_list *list)
         case STATEMENT_BARRIER:
             indent(p);
             text_put(p->out, "barrier\n");
+            break;
+        case STATEMENT_COMMIT:
+            indent(p);
+            text_put(p->out, "commit\n");
+            break;
+        case STATEMENT_WAIT:
+            indent(p);
+            text_printf(p->out, "wait %u\n", (unsigned)s->batches);
             break;
         case STATEMENT_COMMENT:
             indent(p);

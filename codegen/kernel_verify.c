@@ -9,6 +9,7 @@ enum { MAX_STATEMENT_DEPTH = 48, MAX_UNROLLED = 1024, MAX_LANES = 64 };
 
 struct verifier {
     const struct kernel *kernel;
+    const struct machine *machine;
     bool cuda;
     struct text *why;
     bool *in_scope;                      /* [variable] */
@@ -118,7 +119,7 @@ static bool check_operation(struct verifier *v, const struct expr_node *node)
 {
     if (v->cuda && node->lanes > 1)
         return wrong(v, "vector arithmetic on CUDA");
-    if (expr_class_of(node->op) == EXPR_FUNCTION)
+    if (expr_class_of(node->op) == EXPR_FUNCTION && !v->kernel->calls_functions)
         return wrong(v, "a function that was not expanded");
     for (uint32_t i = 0; i < node->count; i++) {
         const struct expr_node *argument = at(v, node->arguments[i]);
@@ -226,12 +227,32 @@ static bool check_assignment(struct verifier *v, const struct statement *s)
     return true;
 }
 
+/* From global to shared memory as it stands, in units that the hardware copies. */
+static bool check_asynchronous(struct verifier *v, const struct statement *s)
+{
+    const struct expr_node *value = at(v, s->value);
+    const unsigned bytes = dtype_bits(value->dtype) / 8 * value->lanes;
+    const bool loads = (value->op == EXPR_ELEMENT || value->op == EXPR_ELEMENT_OR) &&
+                       value->value < v->kernel->global_count;
+    if (!v->machine->asynchronous_copies)
+        return wrong(v, "an asynchronous copy on a machine without them");
+    if (!loads || v->kernel->memories.items[s->memory].space != MEMORY_SHARED || (bytes != 4 && bytes != 16))
+        return wrong(v, "an asynchronous store of something else than 4 or 16 bytes from global to shared memory");
+    if (value->op == EXPR_ELEMENT)
+        return true;
+    const struct expr_node *otherwise = at(v, value->arguments[2]);
+    const struct expr_node *zero = otherwise->op == EXPR_PACK ? at(v, otherwise->arguments[0]) : otherwise;
+    return (zero->op == EXPR_CONSTANT && zero->value == 0) ||
+           wrong(v, "an asynchronous store that fills with something else than zeros");
+}
+
 static bool check_store(struct verifier *v, const struct statement *s)
 {
     if (!check_expr(v, s->index) || !check_expr(v, s->value))
         return false;
     const struct expr_node *value = at(v, s->value);
-    return check_access(v, s->memory, s->index, value->dtype, value->lanes);
+    return check_access(v, s->memory, s->index, value->dtype, value->lanes) &&
+           (!s->asynchronous || check_asynchronous(v, s));
 }
 
 static bool check_statement(struct verifier *v, const struct statement *s, unsigned depth)
@@ -253,6 +274,9 @@ static bool check_statement(struct verifier *v, const struct statement *s, unsig
         return check_store(v, s);
     case STATEMENT_BARRIER:
         return v->cuda || wrong(v, "a barrier on a CPU");
+    case STATEMENT_COMMIT:
+    case STATEMENT_WAIT:
+        return v->machine->asynchronous_copies || wrong(v, "asynchronous copies on a machine without them");
     case STATEMENT_COMMENT:
         return !strpbrk(s->text, "\n\r\\*") || wrong(v, "a comment of more than one line");
     }
@@ -298,6 +322,7 @@ bool kernel_verify(const struct kernel *kernel, const struct machine *machine, s
 {
     struct verifier verifier = {
         .kernel = kernel,
+        .machine = machine,
         .cuda = machine->kind == TARGET_CUDA,
         .why = why,
         .in_scope = arena_new_array(why->arena, bool, kernel->variables.count),

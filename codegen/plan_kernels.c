@@ -41,15 +41,26 @@ static void hash_text(const char *text, const char *machine, char hex[65])
     sha256_hex(digest, hex);
 }
 
+/* What the compiler sees, without comments and under a fixed name. */
+static void canonical_text(const struct kernel *kernel, const struct machine *machine, struct text *out)
+{
+    if (machine->kind != TARGET_CUDA) {
+        kernel_print(kernel, out);
+        return;
+    }
+    struct text source;
+    text_init(&source, out->arena);
+    print_cuda(kernel, "kernel", machine, false, &source);
+    print_cuda_prelude(source.data, machine, out);
+    text_put(out, source.data);
+}
+
 void plan_kernel_hash(const struct kernel *kernel, const struct machine *machine, struct arena *arena,
                       char hex[65])
 {
     struct text text;
     text_init(&text, arena);
-    if (machine->kind == TARGET_CUDA)
-        print_cuda(kernel, "kernel", machine, false, &text);
-    else
-        kernel_print(kernel, &text);
+    canonical_text(kernel, machine, &text);
     hash_text(text.data, machine->name, hex);
 }
 
@@ -64,10 +75,7 @@ bool planner_add_kernel(struct planner *planner, const struct group *group, stru
         return false;
     }
     text_init(&text, planner->arena);
-    if (machine->kind == TARGET_CUDA)
-        print_cuda(kernel, "kernel", machine, false, &text);
-    else
-        kernel_print(kernel, &text);
+    canonical_text(kernel, machine, &text);
     for (uint32_t i = 0; i < planner->kernel_keys.count; i++)
         if (planner->plan->kernels.items[i].machine == machine &&
             strcmp(planner->kernel_keys.items[i], text.data) == 0) {

@@ -4,9 +4,6 @@
 
 #include "codegen/print_cuda_internal.h"
 #include "codegen/printers.h"
-#include "ir/support/embedded.h"
-
-extern const struct embedded_file device_files[]; /* codegen/device/: arithmetic.cuh alone */
 
 enum { LARGEST_STATIC_SHARED = 48 * 1024 };
 
@@ -38,33 +35,68 @@ static void find_wide_variables(struct cuda_printer *p)
 
 static void put_list(struct cuda_printer *p, const struct statement_list *list);
 
+/* A scope: names that it takes are free again behind it. */
 static void put_block(struct cuda_printer *p, const struct statement_list *list)
 {
+    const uint32_t taken = p->taken.count;
     text_put(p->out, " {\n");
     p->depth++;
     put_list(p, list);
     p->depth--;
     cuda_indent(p);
     text_put(p->out, "}");
+    p->taken.count = taken;
+}
+
+static void name_variable(struct cuda_printer *p, uint32_t variable)
+{
+    const char *label = p->kernel->variables.items[variable].label;
+    p->variables[variable] = cuda_new_name(p, label ? label : "v");
+}
+
+static void put_type(struct cuda_printer *p, uint32_t number)
+{
+    const struct kernel_variable *variable = &p->kernel->variables.items[number];
+    if (variable->lanes > 1)
+        text_printf(p->out, "%sx%u ", dtype_name(variable->dtype), (unsigned)variable->lanes);
+    else if (variable->dtype == DTYPE_I64 && p->kernel->index_bits == 32 && !p->wide_variable[number])
+        text_put(p->out, "int ");
+    else
+        text_printf(p->out, "%s ", cuda_value_type(variable->dtype));
 }
 
 static void put_declare(struct cuda_printer *p, const struct statement *s)
 {
-    const struct kernel_variable *variable = &p->kernel->variables.items[s->variable];
     cuda_begin_statement(p, 1, &s->value);
     cuda_indent(p);
-    if (s->kind == STATEMENT_DECLARE) {
-        text_put(p->out, variable->mutable ? "" : "const ");
-        if (variable->lanes > 1)
-            text_printf(p->out, "%sx%u ", dtype_name(variable->dtype), (unsigned)variable->lanes);
-        else if (variable->dtype == DTYPE_I64 && p->kernel->index_bits == 32 && !p->wide_variable[s->variable])
-            text_put(p->out, "int ");
-        else
-            text_printf(p->out, "%s ", cuda_value_type(variable->dtype));
+    text_put(p->out, p->kernel->variables.items[s->variable].mutable ? "" : "const ");
+    put_type(p, s->variable);
+    struct text value, *out = p->out;
+    text_init(&value, out->arena); /* the name is not yet visible in the value */
+    p->out = &value;
+    cuda_put_declaration_value(p, s->value);
+    p->out = out;
+    name_variable(p, s->variable);
+    text_printf(p->out, "%s = %s;\n", p->variables[s->variable], value.data);
+    cuda_end_statement(p);
+}
+
+/* v = v + x as v += x, where C's own addition serves. */
+static void put_assign(struct cuda_printer *p, const struct statement *s)
+{
+    const struct expr_node *value = expr_at(p->kernel->pool, s->value);
+    const bool plain = dtype_is_float(value->dtype) || cuda_is_narrow(p, s->value);
+    expr added = 0;
+    if (value->op == EXPR_ADD && plain) {
+        const struct expr_node *left = expr_at(p->kernel->pool, value->arguments[0]);
+        if (left->op == EXPR_VARIABLE && left->value == s->variable)
+            added = value->arguments[1];
     }
-    cuda_put_variable(p, s->variable);
-    text_put(p->out, " = ");
-    cuda_put_expr(p, s->value, CUDA_ANY);
+    const expr root = added ? added : s->value;
+    cuda_begin_statement(p, 1, &root);
+    cuda_indent(p);
+    text_printf(p->out, "%s %s ", p->variables[s->variable], added ? "+=" : "=");
+    cuda_put_expr(p, root, CUDA_ANY);
     text_put(p->out, ";\n");
     cuda_end_statement(p);
 }
@@ -79,27 +111,26 @@ static void put_for(struct cuda_printer *p, const struct statement *s)
         text_put(p->out, "#pragma unroll\n");
     }
     cuda_indent(p);
-    text_printf(p->out, "for (%s ", p->kernel->index_bits == 32 ? "int" : "long long");
-    cuda_put_variable(p, s->variable);
-    text_put(p->out, " = ");
+    const uint32_t taken = p->taken.count;
+    name_variable(p, s->variable);
+    p->unrolled[s->variable] = s->loop == LOOP_UNROLL;
+    const char *name = p->variables[s->variable];
+    text_printf(p->out, "for (%s %s = ", p->kernel->index_bits == 32 ? "int" : "long long", name);
     cuda_put_expr(p, s->begin, CUDA_ANY);
-    text_put(p->out, "; ");
-    cuda_put_variable(p, s->variable);
-    text_put(p->out, " < ");
+    text_printf(p->out, "; %s < ", name);
     cuda_put_expr(p, s->end, CUDA_RELATION + 1);
     text_put(p->out, "; ");
     if (expr_constant_int(p->kernel->pool, s->step, &step) && step == 1) {
-        text_put(p->out, "++");
-        cuda_put_variable(p, s->variable);
+        text_printf(p->out, "++%s", name);
     } else {
-        cuda_put_variable(p, s->variable);
-        text_put(p->out, " += ");
+        text_printf(p->out, "%s += ", name);
         cuda_put_expr(p, s->step, CUDA_ANY);
     }
     text_put(p->out, ")");
     cuda_end_statement(p);
     put_block(p, &s->body);
     text_put(p->out, "\n");
+    p->taken.count = taken;
 }
 
 static void put_if(struct cuda_printer *p, const struct statement *s)
@@ -118,29 +149,53 @@ static void put_if(struct cuda_printer *p, const struct statement *s)
     text_put(p->out, "\n");
 }
 
+/* copy_async_16(&tile[i], &x[j]), or with a condition under which else zeros are written. */
+static void put_copy(struct cuda_printer *p, const struct statement *s)
+{
+    const struct expr_node *value = expr_at(p->kernel->pool, s->value);
+    const bool guarded = value->op == EXPR_ELEMENT_OR;
+    const expr index = value->arguments[guarded];
+    const expr roots[] = {s->index, index, guarded ? value->arguments[0] : 0};
+    cuda_begin_statement(p, 3, roots);
+    cuda_indent(p);
+    text_printf(p->out, "copy_async_%u%s(&%s[", dtype_bits(value->dtype) / 8 * value->lanes, guarded ? "_or_zero" : "",
+                p->memories[s->memory]);
+    cuda_put_expr(p, s->index, CUDA_ANY);
+    text_printf(p->out, "], &%s[", p->memories[value->value]);
+    cuda_put_expr(p, index, CUDA_ANY);
+    text_put(p->out, "]");
+    if (guarded) {
+        text_put(p->out, ", ");
+        cuda_put_expr(p, value->arguments[0], CUDA_ANY);
+    }
+    text_put(p->out, ");\n");
+    cuda_end_statement(p);
+}
+
 static void put_store(struct cuda_printer *p, const struct statement *s)
 {
     const struct expr_node *value = expr_at(p->kernel->pool, s->value);
     const expr roots[] = {s->index, s->value};
+    if (s->asynchronous) {
+        put_copy(p, s);
+        return;
+    }
     cuda_begin_statement(p, 2, roots);
     cuda_indent(p);
-    if (value->lanes > 1) {
-        text_printf(p->out, "store_%sx%u(&", dtype_name(value->dtype), (unsigned)value->lanes);
-        cuda_put_memory(p, s->memory);
-        text_put(p->out, "[");
-        cuda_put_expr(p, s->index, CUDA_ANY);
-        text_put(p->out, "], ");
-        cuda_put_expr(p, s->value, CUDA_ANY);
-        text_put(p->out, ");\n");
-    } else {
-        cuda_put_memory(p, s->memory);
-        text_put(p->out, "[");
-        cuda_put_expr(p, s->index, CUDA_ANY);
-        text_put(p->out, "] = ");
-        cuda_put_expr(p, s->value, CUDA_ANY);
-        text_put(p->out, ";\n");
-    }
+    if (value->lanes > 1)
+        text_printf(p->out, "*(%sx%u *)&", dtype_name(value->dtype), (unsigned)value->lanes);
+    text_printf(p->out, "%s[", p->memories[s->memory]);
+    cuda_put_expr(p, s->index, CUDA_ANY);
+    text_put(p->out, "] = ");
+    cuda_put_expr(p, s->value, CUDA_ANY);
+    text_put(p->out, ";\n");
     cuda_end_statement(p);
+}
+
+static void put_line(struct cuda_printer *p, const char *line)
+{
+    cuda_indent(p);
+    text_printf(p->out, "%s\n", line);
 }
 
 static void put_list(struct cuda_printer *p, const struct statement_list *list)
@@ -148,8 +203,10 @@ static void put_list(struct cuda_printer *p, const struct statement_list *list)
     for (const struct statement *s = list->first; s; s = s->next)
         switch (s->kind) {
         case STATEMENT_DECLARE:
-        case STATEMENT_ASSIGN:
             put_declare(p, s);
+            break;
+        case STATEMENT_ASSIGN:
+            put_assign(p, s);
             break;
         case STATEMENT_FOR:
             put_for(p, s);
@@ -161,12 +218,16 @@ static void put_list(struct cuda_printer *p, const struct statement_list *list)
             put_store(p, s);
             break;
         case STATEMENT_BARRIER:
-            cuda_indent(p);
-            text_put(p->out, "__syncthreads();\n");
+            put_line(p, "__syncthreads();");
+            break;
+        case STATEMENT_COMMIT:
+            put_line(p, "commit_copies();");
+            break;
+        case STATEMENT_WAIT:
+            put_line(p, arena_printf(p->out->arena, "wait_copies<%u>();", (unsigned)s->batches));
             break;
         case STATEMENT_COMMENT:
-            cuda_indent(p);
-            text_printf(p->out, "// %s\n", s->text);
+            put_line(p, arena_printf(p->out->arena, "// %s", s->text));
             break;
         }
 }
@@ -190,20 +251,48 @@ static void put_nodes(const struct kernel *kernel, struct text *out)
     text_put(out, count ? ".\n" : "");
 }
 
-static void put_comment(const struct kernel *kernel, const struct machine *machine, struct text *out)
+/* "// Reads x f32[s0, 64], w f32[64, 64]; writes out f32[s0, 64]." over as many lines as that takes. */
+static void put_buffers(const struct cuda_printer *p)
 {
+    enum { WIDEST = 118 };
+    const struct kernel *kernel = p->kernel;
+    size_t line = p->out->length;
+    for (int written = 0; written < 2; written++) {
+        bool first = true;
+        for (uint32_t i = 0; i < kernel->global_count; i++) {
+            const struct kernel_memory *memory = &kernel->memories.items[i];
+            if (memory->written != (written != 0) || !memory->shape)
+                continue;
+            const char *item = arena_printf(p->out->arena, "%s %s%s", p->memories[i], dtype_name(memory->dtype), memory->shape);
+            const char *lead = !first ? ", " : !written ? "// Reads " : p->out->length == line ? "// Writes " : "; writes ";
+            if (!first && p->out->length - line + strlen(item) > WIDEST) {
+                text_put(p->out, ",\n");
+                line = p->out->length;
+                lead = "//     ";
+            }
+            text_printf(p->out, "%s%s", lead, item);
+            first = false;
+        }
+    }
+    text_put(p->out, p->out->length == line ? "" : ".\n");
+}
+
+static void put_comment(const struct cuda_printer *p, const struct machine *machine)
+{
+    const struct kernel *kernel = p->kernel;
     const struct dims *dims = kernel->pool->dims;
     if (kernel->summary)
-        text_printf(out, "// %s\n", kernel->summary);
-    put_nodes(kernel, out);
-    if (kernel->bytes && kernel->operations && machine->memory_bytes_per_second > 0 && machine->fp32_per_second > 0) {
+        text_printf(p->out, "// %s\n", kernel->summary);
+    put_nodes(kernel, p->out);
+    put_buffers(p);
+    if (kernel->bytes && kernel->operations) {
         double bytes = (double)dim_hint(dims, kernel->bytes), operations = (double)dim_hint(dims, kernel->operations);
         double memory = bytes / machine->memory_bytes_per_second, compute = operations / machine->fp32_per_second;
-        text_printf(out, "// At the planned dims: %.0f bytes, %.0f operations; no less than %.2f us on %s (%s).\n", bytes,
+        text_printf(p->out, "// At the planned dims: %.0f bytes, %.0f operations; no less than %.2f us on %s (%s).\n", bytes,
                     operations, 1e6 * (memory > compute ? memory : compute), machine->name,
                     memory > compute ? "memory" : "arithmetic");
     }
-    text_printf(out, "// Strategy %s%s%s.\n", kernel->strategy, kernel->config && kernel->config[0] ? ": " : "",
+    text_printf(p->out, "// Strategy %s%s%s.\n", kernel->strategy, kernel->config && kernel->config[0] ? ": " : "",
                 kernel->config ? kernel->config : "");
 }
 
@@ -212,13 +301,12 @@ static void put_parameters(struct cuda_printer *p)
     const struct kernel *kernel = p->kernel;
     for (uint32_t i = 0; i < kernel->global_count; i++) {
         const struct kernel_memory *memory = &kernel->memories.items[i];
-        text_printf(p->out, "%s%s%s *%s", i ? ", " : "", memory->written ? "" : "const ",
-                    cuda_storage_type(memory->dtype), memory->in_place ? "" : "__restrict__ ");
-        cuda_put_memory(p, i);
+        text_printf(p->out, "%s%s%s *%s%s", i ? ", " : "", memory->written ? "" : "const ", cuda_storage_type(memory->dtype),
+                    memory->in_place ? "" : "__restrict__ ", p->memories[i]);
     }
     for (uint32_t i = 0; i < kernel->dims.count; i++)
-        text_printf(p->out, "%s%s d%" PRIu32, i || kernel->global_count ? ", " : "",
-                    kernel->index_bits == 32 ? "int" : "long long", i);
+        text_printf(p->out, "%s%s %s", i || kernel->global_count ? ", " : "",
+                    kernel->index_bits == 32 ? "int" : "long long", p->dims[i]);
 }
 
 static uint64_t memory_bytes(const struct kernel_memory *memory)
@@ -249,9 +337,7 @@ static void put_arrays(struct cuda_printer *p)
         const char *type =
             memory->space == MEMORY_REGISTER ? cuda_value_type(memory->dtype) : cuda_storage_type(memory->dtype);
         if (memory->space == MEMORY_SHARED && dynamic) {
-            text_printf(p->out, "    %s *const ", type);
-            cuda_put_memory(p, i);
-            text_printf(p->out, " = (%s *)(shared_bytes + %" PRIu64 ");\n", type, offset);
+            text_printf(p->out, "    %s *const %s = (%s *)(shared_bytes + %" PRIu64 ");", type, p->memories[i], type, offset);
             offset += memory_bytes(memory);
         } else {
             text_printf(p->out, "    %s", memory->space == MEMORY_SHARED ? "__shared__ __align__(16) " : "");
@@ -259,27 +345,89 @@ static void put_arrays(struct cuda_printer *p)
                 text_printf(p->out, "%sx%u ", dtype_name(memory->dtype), (unsigned)memory->lanes);
             else
                 text_printf(p->out, "%s ", type);
-            cuda_put_memory(p, i);
-            text_printf(p->out, "[%" PRId64 "];\n", memory->count);
+            text_printf(p->out, "%s[%" PRId64 "];", p->memories[i], memory->count);
         }
+        text_printf(p->out, "%s%s\n", memory->shape ? " // " : "", memory->shape ? memory->shape : "");
     }
+}
+
+/* Those that the body calls by name, several a line. */
+static void put_constants(struct cuda_printer *p)
+{
+    enum { WIDEST = 110 };
+    const struct kernel *kernel = p->kernel;
+    const char *type = kernel->index_bits == 32 ? "int" : "long long";
+    size_t line = 0;
+    bool any = false;
+    for (uint32_t i = 0; i < kernel->constants.count; i++) {
+        if (!p->constants[i])
+            continue;
+        const char *item =
+            arena_printf(p->out->arena, "%s = %" PRId64, p->constants[i], kernel->constants.items[i].value);
+        if (!any || p->out->length - line + strlen(item) > WIDEST) {
+            text_put(p->out, any ? ";\n" : "");
+            line = p->out->length;
+            text_printf(p->out, "    constexpr %s ", type);
+        } else {
+            text_put(p->out, ", ");
+        }
+        text_put(p->out, item);
+        any = true;
+    }
+    text_put(p->out, any ? ";\n" : "");
+}
+
+static void name_parameters(struct cuda_printer *p)
+{
+    const struct kernel *kernel = p->kernel;
+    for (uint32_t i = 0; i < kernel->memories.count; i++) {
+        const char *label = kernel->memories.items[i].label;
+        p->memories[i] = cuda_new_name(p, label ? label : "m");
+    }
+    for (uint32_t i = 0; i < kernel->dims.count; i++) {
+        const char *label = "size";
+        for (uint32_t k = 0; k < kernel->dim_labels.count; k++)
+            if (kernel->dim_labels.items[k].d == kernel->dims.items[i])
+                label = kernel->dim_labels.items[k].label;
+        p->dims[i] = cuda_new_name(p, label);
+    }
+}
+
+static struct cuda_printer new_printer(const struct kernel *kernel, struct text *out)
+{
+    uint32_t nodes = kernel->pool->nodes.count;
+    struct arena *arena = out->arena;
+    struct cuda_printer printer = {
+        .kernel = kernel,
+        .out = out,
+        .wide_variable = arena_new_array(arena, bool, kernel->variables.count + 1),
+        .narrow = arena_new_array(arena, signed char, nodes),
+        .uses = arena_new_array(arena, uint32_t, nodes),
+        .names = arena_new_array(arena, const char *, nodes),
+        .variables = arena_new_array(arena, const char *, kernel->variables.count + 1),
+        .memories = arena_new_array(arena, const char *, kernel->memories.count + 1),
+        .dims = arena_new_array(arena, const char *, kernel->dims.count + 1),
+        .constants = arena_new_array(arena, const char *, kernel->constants.count + 1),
+        .unrolled = arena_new_array(arena, bool, kernel->variables.count + 1),
+        .depth = 1,
+    };
+    find_wide_variables(&printer);
+    return printer;
 }
 
 void print_cuda(const struct kernel *kernel, const char *name, const struct machine *machine, bool comments,
                 struct text *out)
 {
-    uint32_t nodes = kernel->pool->nodes.count;
-    struct cuda_printer printer = {
-        .kernel = kernel,
-        .out = out,
-        .wide_variable = arena_new_array(out->arena, bool, kernel->variables.count + 1),
-        .narrow = arena_new_array(out->arena, signed char, nodes),
-        .uses = arena_new_array(out->arena, uint32_t, nodes),
-        .names = arena_new_array(out->arena, uint32_t, nodes),
-    };
-    find_wide_variables(&printer);
+    struct cuda_printer printer = new_printer(kernel, out);
+    name_parameters(&printer);
+    /* The body first: it says which constants are used. */
+    struct text body;
+    text_init(&body, out->arena);
+    printer.out = &body;
+    put_list(&printer, &kernel->body);
+    printer.out = out;
     if (comments)
-        put_comment(kernel, machine, out);
+        put_comment(&printer, machine);
     text_printf(out, "extern \"C\" __global__ void __launch_bounds__(%" PRIu32,
                 kernel->block[0] * kernel->block[1] * kernel->block[2]);
     if (kernel->min_blocks)
@@ -287,25 +435,24 @@ void print_cuda(const struct kernel *kernel, const char *name, const struct mach
     text_printf(out, ")\n%s(", name);
     put_parameters(&printer);
     text_put(out, ")\n{\n");
+    put_constants(&printer);
     put_arrays(&printer);
-    printer.depth = 1;
-    put_list(&printer, &kernel->body);
+    text_put(out, body.data);
     text_put(out, "}\n");
 }
 
-/* ---- what every unit begins with ------------------------------------------------------------------------------------ */
-
-void print_cuda_prelude(struct text *out)
+void cuda_put_function(const struct kernel *kernel, const char *name, expr value, struct text *out)
 {
-    enum { WIDEST = 16 };
-    text_put(out, (const char *)device_files[0].data);
-    for (int dtype = 1; dtype < DTYPE_COUNT; dtype++) {
-        unsigned bits = dtype_bits((enum dtype)dtype);
-        if (bits < 8 || bits > 64)
-            continue;
-        for (unsigned lanes = 2; lanes * bits <= 8 * WIDEST; lanes *= 2)
-            text_printf(out, "VECTOR(%sx%u, %s, %u)\n", dtype_name((enum dtype)dtype), lanes,
-                        cuda_storage_type((enum dtype)dtype), lanes);
+    struct cuda_printer printer = new_printer(kernel, out);
+    text_printf(out, "DEVICE %s %s(", cuda_value_type(expr_at(kernel->pool, value)->dtype), name);
+    for (uint32_t i = 1; i < kernel->variables.count; i++) {
+        name_variable(&printer, i);
+        text_printf(out, "%s%s %s", i > 1 ? ", " : "", cuda_value_type(kernel->variables.items[i].dtype), printer.variables[i]);
     }
-    text_put(out, "\n");
+    text_put(out, ")\n{\n");
+    cuda_begin_statement(&printer, 1, &value);
+    text_put(out, "    return ");
+    cuda_put_expr(&printer, value, CUDA_ANY);
+    text_put(out, ";\n}\n");
+    cuda_end_statement(&printer);
 }

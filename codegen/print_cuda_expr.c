@@ -1,5 +1,5 @@
 /* Expressions as CUDA C. Where C's own arithmetic is not what expr.def states, a function of the prelude stands for it
- * (print_cuda_prelude): wrapping integers, minima with NaN, shifts, index division.
+ * (print_cuda_prelude.c): wrapping integers, minima with NaN, shifts, exponentials, conversions of storage types.
  *
  * i64 values that hang on loop variables, thread and block indices, dims and small constants alone are `int` in a kernel
  * of 32-bit indices: prepare guarantees that they fit. Everything loaded from memory stays 64 bits wide. */
@@ -85,16 +85,21 @@ void cuda_indent(struct cuda_printer *p)
     text_printf(p->out, "%*s", (int)(4 * p->depth), "");
 }
 
-void cuda_put_variable(struct cuda_printer *p, uint32_t variable)
+const char *cuda_new_name(struct cuda_printer *p, const char *label)
 {
-    const char *label = p->kernel->variables.items[variable].label;
-    text_printf(p->out, "%s%" PRIu32, label ? label : "v", variable);
-}
-
-void cuda_put_memory(struct cuda_printer *p, uint32_t memory)
-{
-    const char *label = p->kernel->memories.items[memory].label;
-    text_printf(p->out, "%s_%" PRIu32, label ? label : "m", memory);
+    const char *name = label;
+    for (unsigned number = 2;; number++) {
+        bool taken = false;
+        for (uint32_t i = 0; i < p->taken.count && !taken; i++)
+            taken = strcmp(p->taken.items[i], name) == 0;
+        if (!taken)
+            break;
+        const size_t length = strlen(label);
+        const bool digit = label[length - 1] >= '0' && label[length - 1] <= '9';
+        name = arena_printf(p->out->arena, "%s%s%u", label, digit ? "_" : "", number);
+    }
+    vec_push(p->out->arena, &p->taken, name);
+    return name;
 }
 
 static void put_float(struct cuda_printer *p, const struct expr_node *node)
@@ -107,7 +112,9 @@ static void put_float(struct cuda_printer *p, const struct expr_node *node)
     bool is_single = node->dtype == DTYPE_F32;
     double value = is_single ? (double)single : real;
     if (value - value != 0) { /* infinities and NaN */
-        if (is_single)
+        if (is_single && value == value)
+            text_put(p->out, value > 0 ? "infinity" : "-infinity");
+        else if (is_single)
             text_printf(p->out, "__uint_as_float(0x%08" PRIx32 "u)", low);
         else
             text_printf(p->out, "__longlong_as_double(0x%016" PRIx64 "ll)", (uint64_t)node->value);
@@ -124,9 +131,28 @@ static void put_float(struct cuda_printer *p, const struct expr_node *node)
         text_put(p->out, "f");
 }
 
+/* TILE_ROWS of "tile_rows"; declared in front of the body since it is used. Nothing else is in capitals. */
+static void put_named_constant(struct cuda_printer *p, uint32_t tag)
+{
+    if (!p->constants[tag]) {
+        char *label = arena_string(p->out->arena, p->kernel->constants.items[tag].label);
+        for (char *at = label; *at; at++)
+            *at = (char)(*at >= 'a' && *at <= 'z' ? *at - 'a' + 'A' : *at);
+        unsigned same = 0;
+        for (uint32_t i = 0; i < p->kernel->constants.count; i++)
+            same += p->constants[i] && strcmp(p->kernel->constants.items[i].label, p->kernel->constants.items[tag].label) == 0;
+        p->constants[tag] = same ? arena_printf(p->out->arena, "%s_%u", label, same + 1) : label;
+    }
+    text_put(p->out, p->constants[tag]);
+}
+
 static void put_constant(struct cuda_printer *p, expr e, int precedence)
 {
     const struct expr_node *node = expr_at(p->kernel->pool, e);
+    if (node->extent) {
+        put_named_constant(p, node->extent - 1);
+        return;
+    }
     bool parentheses = node->value < 0 && precedence > CUDA_SUM;
     text_put(p->out, parentheses ? "(" : "");
     if (node->dtype == DTYPE_F32 || node->dtype == DTYPE_F64)
@@ -161,10 +187,15 @@ static void put_call(struct cuda_printer *p, const char *function, const struct 
 static void put_infix(struct cuda_printer *p, const char *sign, int own, const struct expr_node *node, int precedence)
 {
     bool parentheses = precedence > own;
+    const struct expr_node *right = expr_at(p->kernel->pool, node->arguments[1]);
     text_put(p->out, parentheses ? "(" : "");
     cuda_put_expr(p, node->arguments[0], own);
     text_printf(p->out, " %s ", sign);
-    cuda_put_expr(p, node->arguments[1], own + 1);
+    /* x + (-1), as the pool has it, is x - 1. */
+    if (sign[0] == '-' && node->op == EXPR_ADD)
+        text_printf(p->out, "%" PRId64, -right->value);
+    else
+        cuda_put_expr(p, node->arguments[1], own + 1);
     text_put(p->out, parentheses ? ")" : "");
 }
 
@@ -180,20 +211,12 @@ static void put_prefix(struct cuda_printer *p, const char *sign, expr argument, 
 static void put_element(struct cuda_printer *p, const struct expr_node *node, expr index, int precedence)
 {
     const struct kernel_memory *memory = &p->kernel->memories.items[node->value];
-    if (node->lanes > 1) {
-        text_printf(p->out, "load_%sx%u(", dtype_name(node->dtype), (unsigned)node->lanes);
-        text_put(p->out, "&");
-        cuda_put_memory(p, (uint32_t)node->value);
-        text_put(p->out, "[");
-        cuda_put_expr(p, index, CUDA_ANY);
-        text_put(p->out, "])");
-        return;
-    }
     bool test = node->dtype == DTYPE_BOOL && memory->space != MEMORY_REGISTER;
     bool parentheses = test && precedence > CUDA_EQUALITY;
     text_put(p->out, parentheses ? "(" : "");
-    cuda_put_memory(p, (uint32_t)node->value);
-    text_put(p->out, "[");
+    if (node->lanes > 1)
+        text_printf(p->out, "*(const %sx%u *)&", dtype_name(node->dtype), (unsigned)node->lanes);
+    text_printf(p->out, "%s[", p->memories[node->value]);
     cuda_put_expr(p, index, CUDA_ANY);
     text_put(p->out, "]");
     text_put(p->out, test ? " != 0" : "");
@@ -240,6 +263,21 @@ static void put_bitcast(struct cuda_printer *p, expr e, int precedence)
     put_prefix(p, cast, node->arguments[0], precedence);
 }
 
+const char *cuda_function_name(struct arena *arena, enum expr_op op, enum dtype to, enum dtype from)
+{
+    return op == EXPR_CONVERT ? arena_printf(arena, "%s_from_%s", dtype_name(to), dtype_name(from))
+                              : arena_printf(arena, "%s_%s", expr_op_name(op), dtype_name(to));
+}
+
+static bool put_function(struct cuda_printer *p, const struct expr_node *node)
+{
+    if (!expr_is_call(p->kernel->pool, node))
+        return false;
+    const enum dtype from = expr_at(p->kernel->pool, node->arguments[0])->dtype;
+    put_call(p, cuda_function_name(p->out->arena, node->op, node->dtype, from), node);
+    return true;
+}
+
 static void put_convert(struct cuda_printer *p, expr e, int precedence)
 {
     const struct expr_node *node = expr_at(p->kernel->pool, e);
@@ -264,9 +302,12 @@ static bool put_arithmetic(struct cuda_printer *p, expr e, int precedence)
     bool is_float = dtype_is_float(node->dtype), is_unsigned = dtype_class(node->dtype) == DTYPE_CLASS_UINT;
     bool plain = is_float || is_unsigned || cuda_is_narrow(p, e);
     switch (node->op) {
-    case EXPR_ADD:
-        plain ? put_infix(p, "+", CUDA_SUM, node, precedence) : put_call(p, "wrap_add", node);
+    case EXPR_ADD: {
+        const struct expr_node *right = expr_at(p->kernel->pool, node->arguments[1]);
+        bool subtracts = cuda_is_narrow(p, e) && right->op == EXPR_CONSTANT && right->value < 0 && !right->extent;
+        plain ? put_infix(p, subtracts ? "-" : "+", CUDA_SUM, node, precedence) : put_call(p, "wrap_add", node);
         return true;
+    }
     case EXPR_SUB:
         plain ? put_infix(p, "-", CUDA_SUM, node, precedence) : put_call(p, "wrap_sub", node);
         return true;
@@ -283,19 +324,23 @@ static bool put_arithmetic(struct cuda_printer *p, expr e, int precedence)
         plain ? put_prefix(p, "-", node->arguments[0], precedence) : put_call(p, "wrap_neg", node);
         return true;
     case EXPR_INDEX_DIV:
-        put_call(p, "index_div", node);
+    case EXPR_INDEX_MOD: {
+        /* By a constant the compiler makes a multiplication of it either way. */
+        bool division = node->op == EXPR_INDEX_DIV;
+        if (expr_at(p->kernel->pool, node->arguments[1])->op == EXPR_CONSTANT)
+            put_infix(p, division ? "/" : "%", CUDA_TERM, node, precedence);
+        else
+            put_call(p, division ? "index_div" : "index_mod", node);
         return true;
-    case EXPR_INDEX_MOD:
-        put_call(p, "index_mod", node);
-        return true;
+    }
     case EXPR_ABS:
         put_call(p, is_float ? (node->dtype == DTYPE_F32 ? "fabsf" : "fabs") : "wrap_abs", node);
         return true;
     case EXPR_MIN:
-        put_call(p, "minimum", node);
+        put_call(p, cuda_is_narrow(p, e) ? "min" : "minimum", node);
         return true;
     case EXPR_MAX:
-        put_call(p, "maximum", node);
+        put_call(p, cuda_is_narrow(p, e) ? "max" : "maximum", node);
         return true;
     case EXPR_SHIFT_LEFT:
         put_call(p, "shift_left", node);
@@ -314,7 +359,7 @@ static bool put_float_function(struct cuda_printer *p, const struct expr_node *n
         enum expr_op op;
         const char *single, *real;
     } rows[] = {
-        {EXPR_FMA, "__fmaf_rn", "__fma_rn"}, {EXPR_SQRT, "__fsqrt_rn", "__dsqrt_rn"}, {EXPR_FLOOR, "floorf", "floor"},
+        {EXPR_FMA, "fmaf", "fma"}, {EXPR_SQRT, "__fsqrt_rn", "__dsqrt_rn"}, {EXPR_FLOOR, "floorf", "floor"},
         {EXPR_CEIL, "ceilf", "ceil"},        {EXPR_TRUNC, "truncf", "trunc"},         {EXPR_ROUND_EVEN, "rintf", "rint"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
@@ -363,12 +408,12 @@ static void put_kernel_leaf(struct cuda_printer *p, const struct expr_node *node
     uint32_t position = 0;
     switch (node->op) {
     case EXPR_VARIABLE:
-        cuda_put_variable(p, (uint32_t)node->value);
+        text_put(p->out, p->variables[node->value]);
         return;
     case EXPR_DIM:
         while (p->kernel->dims.items[position] != (dim)node->value)
             position++;
-        text_printf(p->out, "d%" PRIu32, position);
+        text_put(p->out, p->dims[position]);
         return;
     case EXPR_THREAD_INDEX:
         text_printf(p->out, p->kernel->index_bits == 32 ? "(int)threadIdx.%c" : "(long long)threadIdx.%c",
@@ -386,12 +431,12 @@ static void put_kernel_leaf(struct cuda_printer *p, const struct expr_node *node
         text_printf(p->out, ".v[%" PRId64 "]", node->value);
         return;
     case EXPR_PACK:
-        text_printf(p->out, "%sx%u{{", dtype_name(node->dtype), (unsigned)node->lanes);
+        text_printf(p->out, "%sx%u{", dtype_name(node->dtype), (unsigned)node->lanes);
         for (uint32_t i = 0; i < node->count; i++) {
             text_put(p->out, i ? ", " : "");
             cuda_put_expr(p, node->arguments[i], CUDA_ANY);
         }
-        text_put(p->out, "}}");
+        text_put(p->out, "}");
         return;
     default: /* SHUFFLE_XOR */
         text_put(p->out, "__shfl_xor_sync(0xffffffffu, ");
@@ -408,6 +453,8 @@ static void put_node(struct cuda_printer *p, expr e, int precedence)
         put_constant(p, e, precedence);
     else if (node->op == EXPR_SELECT || node->op == EXPR_ELEMENT_OR)
         put_select(p, node, precedence);
+    else if (put_function(p, node))
+        return;
     else if (node->op == EXPR_CONVERT)
         put_convert(p, e, precedence);
     else if (node->op == EXPR_BITCAST)
@@ -419,7 +466,7 @@ static void put_node(struct cuda_printer *p, expr e, int precedence)
 void cuda_put_expr(struct cuda_printer *p, expr e, int precedence)
 {
     if (p->names[e])
-        text_printf(p->out, "t%" PRIu32, p->names[e]);
+        text_put(p->out, p->names[e]);
     else
         put_node(p, e, precedence);
 }
@@ -457,6 +504,41 @@ static bool is_root(expr e, uint32_t count, const expr *roots)
     return false;
 }
 
+/* The index of an element of a small array: constant once the loops are unrolled, so better written where it is used. */
+static bool is_unrolled_index(const struct cuda_printer *p, expr e, unsigned depth)
+{
+    const struct expr_node *node = expr_at(p->kernel->pool, e);
+    if (node->op == EXPR_CONSTANT)
+        return true;
+    if (node->op == EXPR_VARIABLE)
+        return p->unrolled[node->value];
+    if (expr_class_of(node->op) != EXPR_ARITHMETIC || depth == 0)
+        return false;
+    for (uint32_t i = 0; i < node->count; i++)
+        if (!is_unrolled_index(p, node->arguments[i], depth - 1))
+            return false;
+    return true;
+}
+
+static void put_temporary(struct cuda_printer *p, expr e)
+{
+    const struct expr_node *node = expr_at(p->kernel->pool, e);
+    const char *label = node->lanes > 1                       ? "vector"
+                        : node->dtype == DTYPE_BOOL           ? "inside"
+                        : cuda_is_narrow(p, e)                ? "at"
+                        : dtype_is_integer(node->dtype)       ? "bits"
+                                                              : "t";
+    const char *name = cuda_new_name(p, label);
+    cuda_indent(p);
+    if (node->lanes > 1)
+        text_printf(p->out, "const %sx%u %s = ", dtype_name(node->dtype), (unsigned)node->lanes, name);
+    else
+        text_printf(p->out, "const %s %s = ", cuda_expr_type(p, e), name);
+    put_node(p, e, CUDA_ANY);
+    text_put(p->out, ";\n");
+    p->names[e] = name;
+}
+
 /* A node gets a temporary when it is used twice and is more than a name, when it is a vector that lanes are taken of, or
  * when the expression would become unreadably (and the printer's recursion too) deep. */
 void cuda_begin_statement(struct cuda_printer *p, uint32_t count, const expr *roots)
@@ -478,18 +560,10 @@ void cuda_begin_statement(struct cuda_printer *p, uint32_t count, const expr *ro
         }
         cuda_is_narrow(p, e); /* memorised from the leaves up */
         bool vector = node->lanes > 1 && node->op != EXPR_PACK && node->op != EXPR_VARIABLE && !is_root(e, count, roots);
-        bool named = node->count && (used > 1 || height >= DEEPEST || vector);
-        if (named) {
-            uint32_t name = ++p->next_name;
-            cuda_indent(p);
-            if (node->lanes > 1)
-                text_printf(p->out, "const %sx%u t%" PRIu32 " = ", dtype_name(node->dtype), (unsigned)node->lanes, name);
-            else
-                text_printf(p->out, "const %s t%" PRIu32 " = ", cuda_expr_type(p, e), name);
-            put_node(p, e, CUDA_ANY);
-            text_put(p->out, ";\n");
-            p->names[e] = name;
-        }
+        bool repeated = used > 1 && !(node->dtype == DTYPE_I64 && is_unrolled_index(p, e, 2));
+        bool named = node->count && (repeated || height >= DEEPEST || vector);
+        if (named)
+            put_temporary(p, e);
         heights[i] = named ? 0 : height;
         p->uses[e] = i; /* from here on only its place matters */
     }
@@ -497,6 +571,18 @@ void cuda_begin_statement(struct cuda_printer *p, uint32_t count, const expr *ro
 
 void cuda_end_statement(struct cuda_printer *p)
 {
-    for (uint32_t i = 0; i < p->order.count; i++)
-        p->uses[p->order.items[i]] = p->names[p->order.items[i]] = 0;
+    for (uint32_t i = 0; i < p->order.count; i++) {
+        p->uses[p->order.items[i]] = 0;
+        p->names[p->order.items[i]] = NULL;
+    }
+}
+
+/* The declared type converts: no cast in front of a hardware index that stands alone. */
+void cuda_put_declaration_value(struct cuda_printer *p, expr e)
+{
+    const struct expr_node *node = expr_at(p->kernel->pool, e);
+    if (node->op == EXPR_THREAD_INDEX || node->op == EXPR_BLOCK_INDEX)
+        text_printf(p->out, "%s.%c", node->op == EXPR_THREAD_INDEX ? "threadIdx" : "blockIdx", "xyz"[node->value]);
+    else
+        cuda_put_expr(p, e, CUDA_ANY);
 }

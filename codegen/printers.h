@@ -11,8 +11,8 @@ void print_cuda(const struct kernel *kernel, const char *name, const struct mach
                 struct text *out);
 /* Dynamic shared memory of the printed kernel: 0 when its arrays are static. */
 uint64_t cuda_dynamic_shared_bytes(const struct kernel *kernel);
-/* What every emitted file begins with: typedefs (f32x4, ...) that kernels use. */
-void print_cuda_prelude(struct text *out);
+/* What stands in front of printed kernels: the helper functions and types that they use. */
+void print_cuda_prelude(const char *source, const struct machine *machine, struct text *out);
 
 /* CPU kernels under the given symbol names, each for one machine, as relocatable objects of its host: position independent,
  * no library calls. Signature of a kernel, see runtime/bundle_format.h:

@@ -109,6 +109,10 @@ expr expr_rewrite(struct exprs *into, const struct exprs *from, expr e,
  * whose divisor is neither 0 nor -1; float REMAINDER and every FUNCTION are gone. SHIFT by the width or more,
  * MIN and MAX of floats keep their stated results and are the executor's duty. */
 expr expr_expand(struct exprs *pool, expr e);
+/* The same, but what expr_is_call says stays, for a printer that defines and calls functions. */
+expr expr_expand_inline(struct exprs *pool, expr e);
+/* A FUNCTION, or a conversion from or to a float type in which nothing computes; no argument is a constant. */
+bool expr_is_call(const struct exprs *pool, const struct expr_node *node);
 /* Estimated cost of one evaluation in simple operations, loads excluded; each shared node once. */
 uint32_t expr_cost(const struct exprs *pool, expr e);
 void expr_print(const struct exprs *pool, expr e, struct text *out);

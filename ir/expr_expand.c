@@ -103,7 +103,22 @@ static expr expand_node(struct exprs *pool, const struct expr_node *node, const 
     }
 }
 
-expr expr_expand(struct exprs *pool, expr e)
+static bool is_storage_float(enum dtype dtype)
+{
+    return dtype_is_float(dtype) && dtype != DTYPE_F32 && dtype != DTYPE_F64;
+}
+
+bool expr_is_call(const struct exprs *pool, const struct expr_node *node)
+{
+    for (uint32_t i = 0; i < node->count; i++)
+        if (expr_at(pool, node->arguments[i])->op == EXPR_CONSTANT)
+            return false;
+    if (node->op == EXPR_CONVERT)
+        return is_storage_float(node->dtype) || is_storage_float(expr_at(pool, node->arguments[0])->dtype);
+    return expr_class_of(node->op) == EXPR_FUNCTION;
+}
+
+static expr expand(struct exprs *pool, expr e, bool keep_calls)
 {
     struct expr_walk walk;
     expr_walk_init(&walk, pool->arena);
@@ -118,13 +133,24 @@ expr expr_expand(struct exprs *pool, expr e)
             arguments[k] = results[expr_walk_position(&walk, node.arguments[k])];
             changed |= arguments[k] != node.arguments[k];
         }
-        results[i] = expand_node(pool, &node, arguments);
+        node.arguments = arguments;
+        const bool kept = keep_calls && expr_is_call(pool, &node);
+        results[i] = kept ? 0 : expand_node(pool, &node, arguments);
         if (!results[i] && changed) {
-            node.arguments = arguments;
             results[i] = expr_make(pool, &node);
         } else if (!results[i]) {
             results[i] = walk.order.items[i];
         }
     }
     return results[expr_walk_position(&walk, e)];
+}
+
+expr expr_expand(struct exprs *pool, expr e)
+{
+    return expand(pool, e, false);
+}
+
+expr expr_expand_inline(struct exprs *pool, expr e)
+{
+    return expand(pool, e, true);
 }

@@ -15,9 +15,14 @@ struct machine {
     int compute_capability;      /* 80, 90 */
     bool architecture_specific;  /* the `a` suffix */
     uint32_t multiprocessors;
+    bool asynchronous_copies;    /* cp.async: from global to shared memory past the registers */
+    bool compiled_only;          /* its code has not run on such a chip: `info` says so */
+    uint32_t threads;            /* resident at most */
+    uint32_t blocks;             /* resident at most */
     uint32_t shared_bytes_block; /* that one block may have, dynamic limit */
     uint32_t shared_bytes;
     uint32_t registers;
+    double clock;                /* cycles a second under load */
     double memory_bytes_per_second;
     double fp32_per_second;      /* operations, an fma is 2 */
     /* CPU */

@@ -1,28 +1,31 @@
 // One thread a point over [2, 6, 9, 7 | 3, 3] (reduced behind the bar), 1 stored.
+// Reads x f32[2, 6, 9, 7], y f32[6, 1, 3, 3], z f32[6]; writes out f32[2, 6, 9, 7].
 // At the planned dims: 6288 bytes, 41580 operations; no less than 0.00 us on sm_90a (memory).
 // Strategy gpu_plain: threads=256.
 extern "C" __global__ void __launch_bounds__(256)
-kernel_0(const float *__restrict__ in_0, const float *__restrict__ in_1, const float *__restrict__ in_2, float *__restrict__ out_3)
+kernel_0(const float *__restrict__ x, const float *__restrict__ y, const float *__restrict__ z, float *__restrict__ out)
 {
-    const int point1 = (int)blockIdx.x * 256 + (int)threadIdx.x;
-    if (point1 < 756) {
-        const int i2 = index_mod(point1, 7);
-        const int rest3 = index_div(point1, 7);
-        const int i4 = index_mod(rest3, 9);
-        const int rest5 = index_div(rest3, 9);
-        const int i6 = index_mod(rest5, 6);
-        const int rest7 = index_div(rest5, 6);
-        float sum8 = 0.0f;
+    constexpr int X_STRIDE_2 = 7, X_STRIDE_1 = 63, X_STRIDE_0 = 378, Y_STRIDE_2 = 3, Y_STRIDE_0 = 9;
+    constexpr int OUT_STRIDE_2 = 7, OUT_STRIDE_1 = 63, OUT_STRIDE_0 = 378;
+    const int point = (int)blockIdx.x * 256 + (int)threadIdx.x;
+    if (point < 756) {
+        const int i = point % 7;
+        const int rest = point / 7;
+        const int i2 = rest % 9;
+        const int rest2 = rest / 9;
+        const int i3 = rest2 % 6;
+        const int rest3 = rest2 / 6;
+        float sum = 0.0f;
         #pragma unroll
-        for (int k9 = 0; k9 < 3; ++k9) {
+        for (int k = 0; k < 3; ++k) {
             #pragma unroll
-            for (int k10 = 0; k10 < 3; ++k10) {
-                const int t1 = i4 + k9 + (-1);
-                const int t2 = i2 + k10;
-                const int t3 = t2 + (-1);
-                sum8 = sum8 + (0 <= t1 && t1 < 9 && 0 <= t3 && t3 < 7 ? in_0[t2 + t1 * 7 + i6 * 63 + rest7 * 378 + (-1)] : 0.0f) * in_1[k10 + k9 * 3 + i6 * 9];
+            for (int k2 = 0; k2 < 3; ++k2) {
+                const int at = i2 + k - 1;
+                const int at2 = i + k2;
+                const int at3 = at2 - 1;
+                sum += (0 <= at && at < 9 && 0 <= at3 && at3 < 7 ? x[at2 + at * X_STRIDE_2 + i3 * X_STRIDE_1 + rest3 * X_STRIDE_0 - 1] : 0.0f) * y[k2 + k * Y_STRIDE_2 + i3 * Y_STRIDE_0];
             }
         }
-        out_3[i2 + i4 * 7 + i6 * 63 + rest7 * 378] = sum8 + in_2[i6];
+        out[i + i2 * OUT_STRIDE_2 + i3 * OUT_STRIDE_1 + rest3 * OUT_STRIDE_0] = sum + z[i3];
     }
 }

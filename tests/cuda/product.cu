@@ -1,119 +1,129 @@
 // Tiled contraction over [36, 140 | 28] (reduced behind the bar), 1 stored.
+// Reads a f32[36, 28], b f32[28, 140], z f32[36, 140]; writes out f32[36, 140].
 // At the planned dims: 60032 bytes, 292320 operations; no less than 0.01 us on sm_90a (memory).
-// Strategy gpu_contraction: tile=64x64x16, thread=4x4, split=1.
-extern "C" __global__ void __launch_bounds__(256)
-kernel_0(const float *__restrict__ in_0, const float *__restrict__ in_1, float *__restrict__ out_2, const float *__restrict__ in_3)
+// Strategy gpu_contraction: tile=32x32x16, thread=4x4, stages=4, split=1.
+extern "C" __global__ void __launch_bounds__(64)
+kernel_0(const float *__restrict__ a, const float *__restrict__ b, float *__restrict__ out, const float *__restrict__ z)
 {
-    __shared__ __align__(16) float tile_a_4[1088];
-    float next_a_5[4];
-    __shared__ __align__(16) float tile_b_6[1088];
-    float next_b_7[4];
-    float sum_8[16];
-    float own_a_9[4];
-    float own_b_10[4];
-    float result_11[4];
-    const int thread1 = (int)threadIdx.x;
-    const int tx2 = index_mod(thread1, 16);
-    const int ty3 = index_div(thread1, 16);
-    const int block4 = (int)blockIdx.x;
-    const int column05 = block4 * 64;
-    const int fill_at6 = index_div(thread1, 4);
-    const int fill_depth7 = index_mod(thread1, 4) * 4;
-    const int row8 = minimum(fill_at6, 35);
-    const int fill_at9 = index_mod(thread1, 16) * 4;
-    const int fill_depth10 = index_div(thread1, 16);
-    const int column11 = minimum(column05 + fill_at9, 136);
+    constexpr int ROW_TILES = 2, TILE_ROWS = 32, TILE_COLUMNS = 32, DEPTH_END = 28, LOADS_A = 4, A_STRIDE_0 = 28;
+    constexpr int LOADS_B = 8, OWN_COLUMNS = 4, OWN_ROWS = 4, PITCH_A = 16, STAGE_A = 512, B_STRIDE_0 = 140;
+    constexpr int PITCH_B = 32, STAGE_B = 512, TILE_DEPTH = 16, THREADS_Y = 8, THREADS_X = 8, STAGES = 4;
+    constexpr int ROWS = 36, COLUMNS = 140, Z_STRIDE_0 = 140, OUT_STRIDE_0 = 140;
+    __shared__ __align__(16) float tile_a[2048]; // stages x row x pitch: 4 x 32 x 16
+    __shared__ __align__(16) float tile_b[2048]; // stages x depth x pitch: 4 x 16 x 32
+    float sum[16];
+    float left[16];
+    float right[4];
+    float z_run[4];
+    float result[4];
+    const int thread = threadIdx.x;
+    const int lane = thread % 32;
+    const int warp = thread / 32;
+    const int thread_x = lane % 8;
+    const int thread_y = warp * 4 + lane / 8;
+    const int block = blockIdx.x;
+    const int rest = block / ROW_TILES;
+    const int first_row = block % ROW_TILES * TILE_ROWS;
+    const int first_column = rest * TILE_COLUMNS;
+    const int fill_a = thread / LOADS_A;
+    const int depth_a = thread % LOADS_A * 4;
+    const int row = min(first_row + fill_a, 35);
+    const int a_at = row * A_STRIDE_0 + depth_a;
+    const int row2 = min(first_row + fill_a + 16, 35);
+    const int a_at2 = row2 * A_STRIDE_0 + depth_a;
+    const int fill_b = thread % LOADS_B * 4;
+    const int depth_b = thread / LOADS_B;
+    const int column = min(first_column + fill_b, 136);
     #pragma unroll
-    for (int i12 = 0; i12 < 16; ++i12) {
-        sum_8[i12] = 0.0f;
+    for (int i = 0; i < 16; ++i) {
+        sum[i] = 0.0f;
     }
-    const f32x4 vector13 = load_f32x4(&in_0[fill_depth7 + row8 * 28]);
-    next_a_5[0] = vector13.v[0];
-    next_a_5[1] = vector13.v[1];
-    next_a_5[2] = vector13.v[2];
-    next_a_5[3] = vector13.v[3];
+    copy_async_16(&tile_a[fill_a * PITCH_A + depth_a], &a[a_at]);
+    copy_async_16(&tile_a[(fill_a + 16) * PITCH_A + depth_a], &a[a_at2]);
     #pragma unroll
-    for (int round14 = 0; round14 < 1; ++round14) {
-        const int depth15 = fill_depth10 + round14 * 16;
-        const f32x4 vector16 = load_f32x4(&in_1[column11 + depth15 * 140]);
-        next_b_7[round14 * 4] = vector16.v[0];
-        next_b_7[round14 * 4 + 1] = vector16.v[1];
-        next_b_7[round14 * 4 + 2] = vector16.v[2];
-        next_b_7[round14 * 4 + 3] = vector16.v[3];
+    for (int round = 0; round < 2; ++round) {
+        const int k = depth_b + round * 8;
+        copy_async_16(&tile_b[(depth_b + round * 8) * PITCH_B + fill_b], &b[column + k * B_STRIDE_0]);
     }
-    for (int depth17 = 0; depth17 < 28; depth17 += 16) {
-        #pragma unroll
-        for (int round18 = 0; round18 < 1; ++round18) {
-            tile_a_4[fill_depth7 * 68 + (fill_at6 + round18 * 64)] = next_a_5[round18 * 4];
-            tile_a_4[(fill_depth7 + 1) * 68 + (fill_at6 + round18 * 64)] = next_a_5[round18 * 4 + 1];
-            tile_a_4[(fill_depth7 + 2) * 68 + (fill_at6 + round18 * 64)] = next_a_5[round18 * 4 + 2];
-            tile_a_4[(fill_depth7 + 3) * 68 + (fill_at6 + round18 * 64)] = next_a_5[round18 * 4 + 3];
-        }
-        #pragma unroll
-        for (int round19 = 0; round19 < 1; ++round19) {
-            const int t1 = round19 * 4;
-            store_f32x4(&tile_b_6[(fill_depth10 + round19 * 16) * 68 + fill_at9], f32x4{{next_b_7[t1], next_b_7[t1 + 1], next_b_7[t1 + 2], next_b_7[t1 + 3]}});
-        }
+    commit_copies();
+    const int k = depth_a + 16;
+    copy_async_16_or_zero(&tile_a[fill_a * PITCH_A + depth_a + 512], &a[a_at + 16], k < DEPTH_END);
+    const int k2 = depth_a + 16;
+    copy_async_16_or_zero(&tile_a[(fill_a + 16) * PITCH_A + depth_a + 512], &a[a_at2 + 16], k2 < DEPTH_END);
+    #pragma unroll
+    for (int round = 0; round < 2; ++round) {
+        const int k3 = depth_b + round * 8 + 16;
+        copy_async_16_or_zero(&tile_b[(depth_b + round * 8) * PITCH_B + fill_b + 512], &b[column + k3 * B_STRIDE_0], k3 < DEPTH_END);
+    }
+    commit_copies();
+    commit_copies();
+    int stage = 0;
+    int filled = 3;
+    for (int depth = 0; depth < DEPTH_END; depth += TILE_DEPTH) {
+        wait_copies<2>();
         __syncthreads();
-        const int next20 = depth17 + 16;
-        if (next20 < 28) {
-            const int depth21 = next20 + fill_depth7;
-            const int place22 = minimum(depth21, 24);
-            const f32x4 vector23 = load_f32x4(&in_0[place22 + row8 * 28]);
-            next_a_5[0] = depth21 < 28 ? vector23.v[0] : 0.0f;
-            next_a_5[1] = depth21 < 28 ? vector23.v[1] : 0.0f;
-            next_a_5[2] = depth21 < 28 ? vector23.v[2] : 0.0f;
-            next_a_5[3] = depth21 < 28 ? vector23.v[3] : 0.0f;
+        const int next = depth + 48;
+        if (next < DEPTH_END) {
+            const int k3 = next + depth_a;
+            copy_async_16_or_zero(&tile_a[filled * STAGE_A + (fill_a * PITCH_A + depth_a)], &a[a_at + next], k3 < DEPTH_END);
+            const int k4 = next + depth_a;
+            copy_async_16_or_zero(&tile_a[filled * STAGE_A + ((fill_a + 16) * PITCH_A + depth_a)], &a[a_at2 + next], k4 < DEPTH_END);
             #pragma unroll
-            for (int round24 = 0; round24 < 1; ++round24) {
-                const int depth25 = next20 + fill_depth10 + round24 * 16;
-                const int place26 = minimum(depth25, 27);
-                const f32x4 vector27 = load_f32x4(&in_1[column11 + place26 * 140]);
-                next_b_7[round24 * 4] = depth25 < 28 ? vector27.v[0] : 0.0f;
-                next_b_7[round24 * 4 + 1] = depth25 < 28 ? vector27.v[1] : 0.0f;
-                next_b_7[round24 * 4 + 2] = depth25 < 28 ? vector27.v[2] : 0.0f;
-                next_b_7[round24 * 4 + 3] = depth25 < 28 ? vector27.v[3] : 0.0f;
+            for (int round = 0; round < 2; ++round) {
+                const int k5 = next + (depth_b + round * 8);
+                copy_async_16_or_zero(&tile_b[filled * STAGE_B + ((depth_b + round * 8) * PITCH_B + fill_b)], &b[column + k5 * B_STRIDE_0], k5 < DEPTH_END);
             }
         }
+        commit_copies();
         #pragma unroll
-        for (int k28 = 0; k28 < 16; ++k28) {
-            const f32x4 a29 = load_f32x4(&tile_a_4[k28 * 68 + ty3 * 4]);
-            own_a_9[0] = a29.v[0];
-            own_a_9[1] = a29.v[1];
-            own_a_9[2] = a29.v[2];
-            own_a_9[3] = a29.v[3];
-            const f32x4 b30 = load_f32x4(&tile_b_6[k28 * 68 + tx2 * 4]);
-            own_b_10[0] = b30.v[0];
-            own_b_10[1] = b30.v[1];
-            own_b_10[2] = b30.v[2];
-            own_b_10[3] = b30.v[3];
+        for (int k3 = 0; k3 < TILE_DEPTH; k3 += 4) {
             #pragma unroll
-            for (int r31 = 0; r31 < 4; ++r31) {
+            for (int i = 0; i < OWN_ROWS; ++i) {
+                const f32x4 vector = *(const f32x4 *)&tile_a[stage * STAGE_A + ((thread_y + i * THREADS_Y) * PITCH_A + k3)];
+                left[i * 4] = vector.v[0];
+                left[i * 4 + 1] = vector.v[1];
+                left[i * 4 + 2] = vector.v[2];
+                left[i * 4 + 3] = vector.v[3];
+            }
+            #pragma unroll
+            for (int lane2 = 0; lane2 < 4; ++lane2) {
+                const f32x4 vector = *(const f32x4 *)&tile_b[stage * STAGE_B + ((k3 + lane2) * PITCH_B + thread_x * 4)];
+                right[0] = vector.v[0];
+                right[1] = vector.v[1];
+                right[2] = vector.v[2];
+                right[3] = vector.v[3];
                 #pragma unroll
-                for (int c32 = 0; c32 < 4; ++c32) {
-                    const int t2 = r31 * 4 + c32;
-                    sum_8[t2] = __fmaf_rn(own_a_9[r31], own_b_10[c32], sum_8[t2]);
+                for (int r = 0; r < OWN_ROWS; ++r) {
+                    #pragma unroll
+                    for (int c = 0; c < OWN_COLUMNS; ++c) {
+                        sum[r * OWN_COLUMNS + c] = fmaf(left[r * 4 + lane2], right[c], sum[r * OWN_COLUMNS + c]);
+                    }
                 }
             }
         }
-        __syncthreads();
+        const int at = stage + 1;
+        stage = at < STAGES ? at : 0;
+        const int at2 = filled + 1;
+        filled = at2 < STAGES ? at2 : 0;
     }
     #pragma unroll
-    for (int run33 = 0; run33 < 1; ++run33) {
-        #pragma unroll
-        for (int r34 = 0; r34 < 4; ++r34) {
-            const int row35 = run33 * 64 + (ty3 * 4 + r34);
-            if (row35 < 36) {
-                #pragma unroll
-                for (int c36 = 0; c36 < 1; ++c36) {
-                    const int column37 = column05 + c36 * 64 + tx2 * 4;
-                    if (column37 < 140) {
-                        #pragma unroll
-                        for (int lane38 = 0; lane38 < 4; ++lane38) {
-                            result_11[lane38] = maximum(sum_8[(run33 * 4 + r34) * 4 + c36 * 4 + lane38] + in_3[column37 + lane38 + row35 * 140], 0.0f);
-                        }
-                        store_f32x4(&out_2[column37 + row35 * 140], f32x4{{result_11[0], result_11[1], result_11[2], result_11[3]}});
+    for (int r = 0; r < OWN_ROWS; ++r) {
+        const int row3 = first_row + (thread_y + r * THREADS_Y);
+        if (row3 < ROWS) {
+            #pragma unroll
+            for (int c = 0; c < OWN_COLUMNS; c += 4) {
+                const int column2 = first_column + c * THREADS_X + thread_x * 4;
+                if (column2 < COLUMNS) {
+                    const f32x4 vector = *(const f32x4 *)&z[row3 * Z_STRIDE_0 + column2];
+                    z_run[0] = vector.v[0];
+                    z_run[1] = vector.v[1];
+                    z_run[2] = vector.v[2];
+                    z_run[3] = vector.v[3];
+                    #pragma unroll
+                    for (int lane2 = 0; lane2 < 4; ++lane2) {
+                        result[lane2] = maximum(sum[r * OWN_COLUMNS + c + lane2] + z_run[lane2], 0.0f);
                     }
+                    *(f32x4 *)&out[row3 * OUT_STRIDE_0 + column2] = f32x4{result[0], result[1], result[2], result[3]};
                 }
             }
         }

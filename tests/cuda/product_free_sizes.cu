@@ -1,143 +1,208 @@
 // Tiled contraction over [s7, s8, s9, s10 | s3] (reduced behind the bar), 1 stored.
+// Reads a f32[s0, s1, s2, s3], b f32[s4, s5, s6]; writes out f32[s7, s8, s9, s10].
 // At the planned dims: 16728 bytes, 336798 operations; no less than 0.01 us on sm_90a (arithmetic).
-// Strategy gpu_contraction: tile=64x64x16, thread=4x4, split=1.
-extern "C" __global__ void __launch_bounds__(256)
-kernel_0(const float *__restrict__ in_0, const float *__restrict__ in_1, float *__restrict__ out_2, int d0, int d1, int d2, int d3, int d4, int d5, int d6, int d7, int d8, int d9, int d10, int d11, int d12, int d13, int d14, int d15, int d16, int d17)
+// Strategy gpu_contraction: tile=32x32x16, thread=4x4, stages=4, split=1.
+extern "C" __global__ void __launch_bounds__(64)
+kernel_0(const float *__restrict__ a, const float *__restrict__ b, float *__restrict__ out, int row_tiles, int column_tiles, int size, int size2, int depth_end, int size3, int a_stride_1, int size4, int a_stride_0, int size5, int b_stride_1, int size6, int b_stride_0, int rows, int columns, int out_stride_1, int out_stride_0)
 {
-    __shared__ __align__(16) float tile_a_3[1088];
-    float next_a_4[4];
-    __shared__ __align__(16) float tile_b_5[1088];
-    float next_b_6[4];
-    float sum_7[16];
-    float own_a_8[4];
-    float own_b_9[4];
-    const int thread1 = (int)threadIdx.x;
-    const int tx2 = index_mod(thread1, 16);
-    const int ty3 = index_div(thread1, 16);
-    const int block4 = (int)blockIdx.x;
-    const int rest5 = index_div(block4, d0);
-    const int column06 = index_mod(block4, d0) * 64;
-    const int row07 = index_mod(rest5, d1) * 64;
-    const int rest8 = index_div(rest5, d1);
-    const int fill_at9 = index_div(thread1, 16);
-    const int fill_depth10 = index_mod(thread1, 16);
-    const int row11 = minimum(row07 + fill_at9, d2);
-    const int row12 = index_mod(row11, d3);
-    const int rest13 = index_div(row11, d3);
-    const int row14 = minimum(row07 + fill_at9 + 16, d2);
-    const int row15 = index_mod(row14, d3);
-    const int rest16 = index_div(row14, d3);
-    const int row17 = minimum(row07 + fill_at9 + 32, d2);
-    const int row18 = index_mod(row17, d3);
-    const int rest19 = index_div(row17, d3);
-    const int row20 = minimum(row07 + fill_at9 + 48, d2);
-    const int row21 = index_mod(row20, d3);
-    const int rest22 = index_div(row20, d3);
-    const int fill_at23 = index_mod(thread1, 64);
-    const int fill_depth24 = index_div(thread1, 64);
-    const int column25 = minimum(column06 + fill_at23, d4);
+    constexpr int TILE_ROWS = 32, TILE_COLUMNS = 32, LOADS_A = 16, LOADS_B = 32, OWN_COLUMNS = 4, OWN_ROWS = 4;
+    constexpr int PITCH_A = 16, STAGE_A = 512, PITCH_B = 32, STAGE_B = 512, TILE_DEPTH = 16, THREADS_Y = 8;
+    constexpr int THREADS_X = 8, STAGES = 4;
+    __shared__ __align__(16) float tile_a[2048]; // stages x row x pitch: 4 x 32 x 16
+    __shared__ __align__(16) float tile_b[2048]; // stages x depth x pitch: 4 x 16 x 32
+    float sum[16];
+    float left[16];
+    float right[4];
+    const int thread = threadIdx.x;
+    const int lane = thread % 32;
+    const int warp = thread / 32;
+    const int thread_x = lane % 8;
+    const int thread_y = warp * 4 + lane / 8;
+    const int block = blockIdx.x;
+    const int rest = index_div(block, row_tiles);
+    const int first_row = index_mod(block, row_tiles) * TILE_ROWS;
+    const int first_column = index_mod(rest, column_tiles) * TILE_COLUMNS;
+    const int rest2 = index_div(rest, column_tiles);
+    const int fill_a = thread / LOADS_A;
+    const int depth_a = thread % LOADS_A;
+    const int row = min(first_row + fill_a, size);
+    const int row2 = index_mod(row, size2);
+    const int rest3 = index_div(row, size2);
+    const int a_at = row2 * depth_end + (size3 == 1 ? 0 : rest2) * a_stride_1 + (size4 == 1 ? 0 : rest3) * a_stride_0 + depth_a;
+    const int row3 = min(first_row + fill_a + 4, size);
+    const int row4 = index_mod(row3, size2);
+    const int rest4 = index_div(row3, size2);
+    const int a_at2 = row4 * depth_end + (size3 == 1 ? 0 : rest2) * a_stride_1 + (size4 == 1 ? 0 : rest4) * a_stride_0 + depth_a;
+    const int row5 = min(first_row + fill_a + 8, size);
+    const int row6 = index_mod(row5, size2);
+    const int rest5 = index_div(row5, size2);
+    const int a_at3 = row6 * depth_end + (size3 == 1 ? 0 : rest2) * a_stride_1 + (size4 == 1 ? 0 : rest5) * a_stride_0 + depth_a;
+    const int row7 = min(first_row + fill_a + 12, size);
+    const int row8 = index_mod(row7, size2);
+    const int rest6 = index_div(row7, size2);
+    const int a_at4 = row8 * depth_end + (size3 == 1 ? 0 : rest2) * a_stride_1 + (size4 == 1 ? 0 : rest6) * a_stride_0 + depth_a;
+    const int row9 = min(first_row + fill_a + 16, size);
+    const int row10 = index_mod(row9, size2);
+    const int rest7 = index_div(row9, size2);
+    const int a_at5 = row10 * depth_end + (size3 == 1 ? 0 : rest2) * a_stride_1 + (size4 == 1 ? 0 : rest7) * a_stride_0 + depth_a;
+    const int row11 = min(first_row + fill_a + 20, size);
+    const int row12 = index_mod(row11, size2);
+    const int rest8 = index_div(row11, size2);
+    const int a_at6 = row12 * depth_end + (size3 == 1 ? 0 : rest2) * a_stride_1 + (size4 == 1 ? 0 : rest8) * a_stride_0 + depth_a;
+    const int row13 = min(first_row + fill_a + 24, size);
+    const int row14 = index_mod(row13, size2);
+    const int rest9 = index_div(row13, size2);
+    const int a_at7 = row14 * depth_end + (size3 == 1 ? 0 : rest2) * a_stride_1 + (size4 == 1 ? 0 : rest9) * a_stride_0 + depth_a;
+    const int row15 = min(first_row + fill_a + 28, size);
+    const int row16 = index_mod(row15, size2);
+    const int rest10 = index_div(row15, size2);
+    const int a_at8 = row16 * depth_end + (size3 == 1 ? 0 : rest2) * a_stride_1 + (size4 == 1 ? 0 : rest10) * a_stride_0 + depth_a;
+    const int fill_b = thread % LOADS_B;
+    const int depth_b = thread / LOADS_B;
+    const int column = min(first_column + fill_b, size5);
     #pragma unroll
-    for (int i26 = 0; i26 < 16; ++i26) {
-        sum_7[i26] = 0.0f;
+    for (int i = 0; i < 16; ++i) {
+        sum[i] = 0.0f;
     }
-    if (0 < d5) {
-        const int place27 = minimum(fill_depth10, d6);
-        next_a_4[0] = fill_depth10 < d5 ? in_0[place27 + row12 * d5 + (d7 == 1 ? 0 : rest8) * d8 + (d9 == 1 ? 0 : rest13) * d10] : 0.0f;
-        const int place28 = minimum(fill_depth10, d6);
-        next_a_4[1] = fill_depth10 < d5 ? in_0[place28 + row15 * d5 + (d7 == 1 ? 0 : rest8) * d8 + (d9 == 1 ? 0 : rest16) * d10] : 0.0f;
-        const int place29 = minimum(fill_depth10, d6);
-        next_a_4[2] = fill_depth10 < d5 ? in_0[place29 + row18 * d5 + (d7 == 1 ? 0 : rest8) * d8 + (d9 == 1 ? 0 : rest19) * d10] : 0.0f;
-        const int place30 = minimum(fill_depth10, d6);
-        next_a_4[3] = fill_depth10 < d5 ? in_0[place30 + row21 * d5 + (d7 == 1 ? 0 : rest8) * d8 + (d9 == 1 ? 0 : rest22) * d10] : 0.0f;
+    if (0 < depth_end) {
+        copy_async_4_or_zero(&tile_a[fill_a * PITCH_A + depth_a], &a[a_at], depth_a < depth_end);
+        copy_async_4_or_zero(&tile_a[(fill_a + 4) * PITCH_A + depth_a], &a[a_at2], depth_a < depth_end);
+        copy_async_4_or_zero(&tile_a[(fill_a + 8) * PITCH_A + depth_a], &a[a_at3], depth_a < depth_end);
+        copy_async_4_or_zero(&tile_a[(fill_a + 12) * PITCH_A + depth_a], &a[a_at4], depth_a < depth_end);
+        copy_async_4_or_zero(&tile_a[(fill_a + 16) * PITCH_A + depth_a], &a[a_at5], depth_a < depth_end);
+        copy_async_4_or_zero(&tile_a[(fill_a + 20) * PITCH_A + depth_a], &a[a_at6], depth_a < depth_end);
+        copy_async_4_or_zero(&tile_a[(fill_a + 24) * PITCH_A + depth_a], &a[a_at7], depth_a < depth_end);
+        copy_async_4_or_zero(&tile_a[(fill_a + 28) * PITCH_A + depth_a], &a[a_at8], depth_a < depth_end);
         #pragma unroll
-        for (int round31 = 0; round31 < 4; ++round31) {
-            const int depth32 = fill_depth24 + round31 * 4;
-            const int place33 = minimum(depth32, d6);
-            next_b_6[round31] = depth32 < d5 ? in_1[column25 + place33 * d11 + (d12 == 1 ? 0 : rest8) * d13] : 0.0f;
+        for (int round = 0; round < 8; ++round) {
+            const int k = depth_b + round * 2;
+            copy_async_4_or_zero(&tile_b[(depth_b + round * 2) * PITCH_B + fill_b], &b[column + k * b_stride_1 + (size6 == 1 ? 0 : rest2) * b_stride_0], k < depth_end);
         }
     }
-    for (int depth34 = 0; depth34 < d5; depth34 += 16) {
+    commit_copies();
+    if (16 < depth_end) {
+        const int k = depth_a + 16;
+        copy_async_4_or_zero(&tile_a[fill_a * PITCH_A + depth_a + 512], &a[a_at + 16], k < depth_end);
+        const int k2 = depth_a + 16;
+        copy_async_4_or_zero(&tile_a[(fill_a + 4) * PITCH_A + depth_a + 512], &a[a_at2 + 16], k2 < depth_end);
+        const int k3 = depth_a + 16;
+        copy_async_4_or_zero(&tile_a[(fill_a + 8) * PITCH_A + depth_a + 512], &a[a_at3 + 16], k3 < depth_end);
+        const int k4 = depth_a + 16;
+        copy_async_4_or_zero(&tile_a[(fill_a + 12) * PITCH_A + depth_a + 512], &a[a_at4 + 16], k4 < depth_end);
+        const int k5 = depth_a + 16;
+        copy_async_4_or_zero(&tile_a[(fill_a + 16) * PITCH_A + depth_a + 512], &a[a_at5 + 16], k5 < depth_end);
+        const int k6 = depth_a + 16;
+        copy_async_4_or_zero(&tile_a[(fill_a + 20) * PITCH_A + depth_a + 512], &a[a_at6 + 16], k6 < depth_end);
+        const int k7 = depth_a + 16;
+        copy_async_4_or_zero(&tile_a[(fill_a + 24) * PITCH_A + depth_a + 512], &a[a_at7 + 16], k7 < depth_end);
+        const int k8 = depth_a + 16;
+        copy_async_4_or_zero(&tile_a[(fill_a + 28) * PITCH_A + depth_a + 512], &a[a_at8 + 16], k8 < depth_end);
         #pragma unroll
-        for (int round35 = 0; round35 < 4; ++round35) {
-            tile_a_3[fill_depth10 * 68 + (fill_at9 + round35 * 16)] = next_a_4[round35];
+        for (int round = 0; round < 8; ++round) {
+            const int k9 = depth_b + round * 2 + 16;
+            copy_async_4_or_zero(&tile_b[(depth_b + round * 2) * PITCH_B + fill_b + 512], &b[column + k9 * b_stride_1 + (size6 == 1 ? 0 : rest2) * b_stride_0], k9 < depth_end);
         }
+    }
+    commit_copies();
+    if (32 < depth_end) {
+        const int k = depth_a + 32;
+        copy_async_4_or_zero(&tile_a[fill_a * PITCH_A + depth_a + 1024], &a[a_at + 32], k < depth_end);
+        const int k2 = depth_a + 32;
+        copy_async_4_or_zero(&tile_a[(fill_a + 4) * PITCH_A + depth_a + 1024], &a[a_at2 + 32], k2 < depth_end);
+        const int k3 = depth_a + 32;
+        copy_async_4_or_zero(&tile_a[(fill_a + 8) * PITCH_A + depth_a + 1024], &a[a_at3 + 32], k3 < depth_end);
+        const int k4 = depth_a + 32;
+        copy_async_4_or_zero(&tile_a[(fill_a + 12) * PITCH_A + depth_a + 1024], &a[a_at4 + 32], k4 < depth_end);
+        const int k5 = depth_a + 32;
+        copy_async_4_or_zero(&tile_a[(fill_a + 16) * PITCH_A + depth_a + 1024], &a[a_at5 + 32], k5 < depth_end);
+        const int k6 = depth_a + 32;
+        copy_async_4_or_zero(&tile_a[(fill_a + 20) * PITCH_A + depth_a + 1024], &a[a_at6 + 32], k6 < depth_end);
+        const int k7 = depth_a + 32;
+        copy_async_4_or_zero(&tile_a[(fill_a + 24) * PITCH_A + depth_a + 1024], &a[a_at7 + 32], k7 < depth_end);
+        const int k8 = depth_a + 32;
+        copy_async_4_or_zero(&tile_a[(fill_a + 28) * PITCH_A + depth_a + 1024], &a[a_at8 + 32], k8 < depth_end);
         #pragma unroll
-        for (int round36 = 0; round36 < 4; ++round36) {
-            tile_b_5[(fill_depth24 + round36 * 4) * 68 + fill_at23] = next_b_6[round36];
+        for (int round = 0; round < 8; ++round) {
+            const int k9 = depth_b + round * 2 + 32;
+            copy_async_4_or_zero(&tile_b[(depth_b + round * 2) * PITCH_B + fill_b + 1024], &b[column + k9 * b_stride_1 + (size6 == 1 ? 0 : rest2) * b_stride_0], k9 < depth_end);
         }
+    }
+    commit_copies();
+    int stage = 0;
+    int filled = 3;
+    for (int depth = 0; depth < depth_end; depth += TILE_DEPTH) {
+        wait_copies<2>();
         __syncthreads();
-        const int next37 = depth34 + 16;
-        if (next37 < d5) {
-            const int depth38 = next37 + fill_depth10;
-            const int place39 = minimum(depth38, d6);
-            next_a_4[0] = depth38 < d5 ? in_0[place39 + row12 * d5 + (d7 == 1 ? 0 : rest8) * d8 + (d9 == 1 ? 0 : rest13) * d10] : 0.0f;
-            const int depth40 = next37 + fill_depth10;
-            const int place41 = minimum(depth40, d6);
-            next_a_4[1] = depth40 < d5 ? in_0[place41 + row15 * d5 + (d7 == 1 ? 0 : rest8) * d8 + (d9 == 1 ? 0 : rest16) * d10] : 0.0f;
-            const int depth42 = next37 + fill_depth10;
-            const int place43 = minimum(depth42, d6);
-            next_a_4[2] = depth42 < d5 ? in_0[place43 + row18 * d5 + (d7 == 1 ? 0 : rest8) * d8 + (d9 == 1 ? 0 : rest19) * d10] : 0.0f;
-            const int depth44 = next37 + fill_depth10;
-            const int place45 = minimum(depth44, d6);
-            next_a_4[3] = depth44 < d5 ? in_0[place45 + row21 * d5 + (d7 == 1 ? 0 : rest8) * d8 + (d9 == 1 ? 0 : rest22) * d10] : 0.0f;
+        const int next = depth + 48;
+        if (next < depth_end) {
+            const int k = next + depth_a;
+            copy_async_4_or_zero(&tile_a[filled * STAGE_A + (fill_a * PITCH_A + depth_a)], &a[a_at + next], k < depth_end);
+            const int k2 = next + depth_a;
+            copy_async_4_or_zero(&tile_a[filled * STAGE_A + ((fill_a + 4) * PITCH_A + depth_a)], &a[a_at2 + next], k2 < depth_end);
+            const int k3 = next + depth_a;
+            copy_async_4_or_zero(&tile_a[filled * STAGE_A + ((fill_a + 8) * PITCH_A + depth_a)], &a[a_at3 + next], k3 < depth_end);
+            const int k4 = next + depth_a;
+            copy_async_4_or_zero(&tile_a[filled * STAGE_A + ((fill_a + 12) * PITCH_A + depth_a)], &a[a_at4 + next], k4 < depth_end);
+            const int k5 = next + depth_a;
+            copy_async_4_or_zero(&tile_a[filled * STAGE_A + ((fill_a + 16) * PITCH_A + depth_a)], &a[a_at5 + next], k5 < depth_end);
+            const int k6 = next + depth_a;
+            copy_async_4_or_zero(&tile_a[filled * STAGE_A + ((fill_a + 20) * PITCH_A + depth_a)], &a[a_at6 + next], k6 < depth_end);
+            const int k7 = next + depth_a;
+            copy_async_4_or_zero(&tile_a[filled * STAGE_A + ((fill_a + 24) * PITCH_A + depth_a)], &a[a_at7 + next], k7 < depth_end);
+            const int k8 = next + depth_a;
+            copy_async_4_or_zero(&tile_a[filled * STAGE_A + ((fill_a + 28) * PITCH_A + depth_a)], &a[a_at8 + next], k8 < depth_end);
             #pragma unroll
-            for (int round46 = 0; round46 < 4; ++round46) {
-                const int depth47 = next37 + fill_depth24 + round46 * 4;
-                const int place48 = minimum(depth47, d6);
-                next_b_6[round46] = depth47 < d5 ? in_1[column25 + place48 * d11 + (d12 == 1 ? 0 : rest8) * d13] : 0.0f;
+            for (int round = 0; round < 8; ++round) {
+                const int k9 = next + (depth_b + round * 2);
+                copy_async_4_or_zero(&tile_b[filled * STAGE_B + ((depth_b + round * 2) * PITCH_B + fill_b)], &b[column + k9 * b_stride_1 + (size6 == 1 ? 0 : rest2) * b_stride_0], k9 < depth_end);
             }
         }
+        commit_copies();
         #pragma unroll
-        for (int k49 = 0; k49 < 16; ++k49) {
-            const f32x4 a50 = load_f32x4(&tile_a_3[k49 * 68 + ty3 * 4]);
-            own_a_8[0] = a50.v[0];
-            own_a_8[1] = a50.v[1];
-            own_a_8[2] = a50.v[2];
-            own_a_8[3] = a50.v[3];
-            const f32x4 b51 = load_f32x4(&tile_b_5[k49 * 68 + tx2 * 4]);
-            own_b_9[0] = b51.v[0];
-            own_b_9[1] = b51.v[1];
-            own_b_9[2] = b51.v[2];
-            own_b_9[3] = b51.v[3];
+        for (int k = 0; k < TILE_DEPTH; k += 4) {
             #pragma unroll
-            for (int r52 = 0; r52 < 4; ++r52) {
+            for (int i = 0; i < OWN_ROWS; ++i) {
+                const f32x4 vector = *(const f32x4 *)&tile_a[stage * STAGE_A + ((thread_y + i * THREADS_Y) * PITCH_A + k)];
+                left[i * 4] = vector.v[0];
+                left[i * 4 + 1] = vector.v[1];
+                left[i * 4 + 2] = vector.v[2];
+                left[i * 4 + 3] = vector.v[3];
+            }
+            #pragma unroll
+            for (int lane2 = 0; lane2 < 4; ++lane2) {
+                const f32x4 vector = *(const f32x4 *)&tile_b[stage * STAGE_B + ((k + lane2) * PITCH_B + thread_x * 4)];
+                right[0] = vector.v[0];
+                right[1] = vector.v[1];
+                right[2] = vector.v[2];
+                right[3] = vector.v[3];
                 #pragma unroll
-                for (int c53 = 0; c53 < 4; ++c53) {
-                    const int t1 = r52 * 4 + c53;
-                    sum_7[t1] = __fmaf_rn(own_a_8[r52], own_b_9[c53], sum_7[t1]);
+                for (int r = 0; r < OWN_ROWS; ++r) {
+                    #pragma unroll
+                    for (int c = 0; c < OWN_COLUMNS; ++c) {
+                        sum[r * OWN_COLUMNS + c] = fmaf(left[r * 4 + lane2], right[c], sum[r * OWN_COLUMNS + c]);
+                    }
                 }
             }
         }
-        __syncthreads();
+        const int at = stage + 1;
+        stage = at < STAGES ? at : 0;
+        const int at2 = filled + 1;
+        filled = at2 < STAGES ? at2 : 0;
     }
     #pragma unroll
-    for (int run54 = 0; run54 < 1; ++run54) {
-        #pragma unroll
-        for (int r55 = 0; r55 < 4; ++r55) {
-            const int row56 = row07 + run54 * 64 + (ty3 * 4 + r55);
-            if (row56 < d14) {
-                const int row57 = index_mod(row56, d3);
-                const int rest58 = index_div(row56, d3);
+    for (int r = 0; r < OWN_ROWS; ++r) {
+        const int row17 = first_row + (thread_y + r * THREADS_Y);
+        if (row17 < rows) {
+            const int row18 = index_mod(row17, size2);
+            const int rest11 = index_div(row17, size2);
+            #pragma unroll
+            for (int c = 0; c < OWN_COLUMNS; c += 4) {
                 #pragma unroll
-                for (int c59 = 0; c59 < 1; ++c59) {
-                    const int column60 = column06 + c59 * 64 + tx2 * 4;
-                    #pragma unroll
-                    for (int lane61 = 0; lane61 < 4; ++lane61) {
-                        const int column62 = column60 + lane61;
-                        if (column62 < d15) {
-                            const float t2 = sum_7[(run54 * 4 + r55) * 4 + c59 * 4 + lane61];
-                            const bool t3 = t2 < 0.0f;
-                            const float t4 = -fabsf(t2);
-                            const float t5 = __fmaf_rn(t4, 1.442695f, 12582912.0f);
-                            const float t6 = t5 + -12582912.0f;
-                            const float t7 = __fmaf_rn(t6, 1.9046542e-09f, __fmaf_rn(t6, -0.6931472f, t4));
-                            const int t8 = wrap_add(__float_as_int(t5), -1262485504);
-                            const int t9 = shift_right(t8, 1);
-                            const float t10 = 89.0f < t4 ? __uint_as_float(0x7f800000u) : t4 < -104.5f ? 0.0f : __fmaf_rn(__fmaf_rn(__fmaf_rn(__fmaf_rn(__fmaf_rn(__fmaf_rn(0.0013822317f, t7, 0.00836884f), t7, 0.04166825f), t7, 0.1666652f), t7, 0.49999994f), t7, 1.0f), t7, 1.0f) * __int_as_float(shift_left(wrap_add(t9, 127), 23)) * __int_as_float(shift_left(wrap_add(wrap_sub(t8, t9), 127), 23));
-                            const float t11 = 1.0f + t10;
-                            const float t12 = (t3 ? t10 : 1.0f) / t11;
-                            out_2[column62 + row57 * d15 + rest8 * d16 + rest58 * d17] = t2 * __fmaf_rn(t12 * (1.0f - t11 + t10), t3 ? t12 - 1.0f : -t12, t12);
-                        }
+                for (int lane2 = 0; lane2 < 4; ++lane2) {
+                    const int column2 = first_column + c * THREADS_X + thread_x * 4 + lane2;
+                    if (column2 < columns) {
+                        const float t = sum[r * OWN_COLUMNS + c + lane2];
+                        out[column2 + row18 * columns + rest2 * out_stride_1 + rest11 * out_stride_0] = t * sigmoid_f32(t);
                     }
                 }
             }

@@ -94,16 +94,18 @@ static void put_launches(FILE *out, const struct gpu_run *run)
 static void put_image(FILE *out, const struct gpu_run *run, const struct nvrtc *nvrtc)
 {
     struct arena *arena = run->context.arena;
-    struct text source, why;
+    struct text kernels, source, why;
+    text_init(&kernels, arena);
     text_init(&source, arena);
     text_init(&why, arena);
-    print_cuda_prelude(&source);
     for (uint32_t i = 0; i < run->lowered.launches.count; i++) {
         const struct kernel *kernel = run->lowered.launches.items[i].kernel;
         if (!kernel_verify(kernel, run->context.machine, &why))
             fail_msg("%s: %s", run->from->name, why.data);
-        print_cuda(kernel, arena_printf(arena, "k%u", i), run->context.machine, true, &source);
+        print_cuda(kernel, arena_printf(arena, "k%u", i), run->context.machine, true, &kernels);
     }
+    print_cuda_prelude(kernels.data, run->context.machine, &source);
+    text_put(&source, kernels.data);
     const char *options[] = {arena_printf(arena, "--gpu-architecture=%s", pack_architecture), "--fmad=false"};
     struct nvrtc_result result;
     if (!nvrtc_compile(nvrtc, source.data, options, 2, false, &result))

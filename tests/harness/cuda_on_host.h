@@ -27,7 +27,7 @@ void host_batch_compile(struct host_batch *batch);
 host_kernel *host_batch_kernel(const struct host_batch *batch, uint32_t number);
 void host_batch_end(struct host_batch *batch);
 /* The same kernels by NVRTC; skipped without it (false). Fails the test when it refuses one. */
-bool host_batch_nvrtc(const struct host_batch *batch, const char *architecture);
+bool host_batch_nvrtc(const struct host_batch *batch, const struct machine *machine);
 
 /* 16-byte aligned memory whose end is followed by a page that may not be touched. */
 void *guarded_alloc(size_t bytes);

@@ -2,6 +2,7 @@
 // other; a block's threads are fibers that switch at barriers and shuffles alone. A barrier or shuffle that not all
 // threads of the block or warp reach ends the launch with an error, as does nothing else here: indices are caught by
 // guard pages around the buffers and by traps of the undefined behaviour sanitizer.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <functional>
@@ -25,12 +26,21 @@ namespace host {
 enum state { READY, AT_BARRIER, AT_SHUFFLE, DONE };
 enum { STACK = 64 * 1024, WARP = 32 };
 
+struct copy {
+    void *to;
+    const void *from; // NULL: zeros
+    size_t bytes;
+};
+
 struct fiber {
     ucontext_t context;
     index3 thread;
     state at;
     unsigned long long value; // of a shuffle
     unsigned mask;
+    // Asynchronous copies, done as late as a wait allows: batches[0] is the oldest.
+    std::vector<std::vector<copy>> batches;
+    std::vector<copy> open;
 };
 
 static std::vector<fiber> fibers;
@@ -120,6 +130,8 @@ static int run_grid(const long long *grid, const unsigned *block, const std::fun
                     f.thread = {(unsigned)i % block[0], (unsigned)i / block[0] % block[1],
                                 (unsigned)i / block[0] / block[1]};
                     f.at = READY;
+                    f.batches.clear();
+                    f.open.clear();
                     getcontext(&f.context);
                     f.context.uc_stack.ss_sp = &stacks[i * STACK];
                     f.context.uc_stack.ss_size = STACK;
@@ -150,6 +162,38 @@ template <typename T> static T __shfl_xor_sync(unsigned, T value, int mask)
     return value;
 }
 
+// Copies may be done any time before the wait: here at the last moment, so that a missing wait is seen.
+static void copy_async(void *to, const void *from, size_t bytes)
+{
+    host::current->open.push_back({to, from, bytes});
+}
+static void copy_async_4(void *to, const void *from) { copy_async(to, from, 4); }
+static void copy_async_16(void *to, const void *from) { copy_async(to, from, 16); }
+static void copy_async_4_or_zero(void *to, const void *from, bool condition) { copy_async(to, condition ? from : nullptr, 4); }
+static void copy_async_16_or_zero(void *to, const void *from, bool condition) { copy_async(to, condition ? from : nullptr, 16); }
+static void commit_copies()
+{
+    host::current->batches.push_back(host::current->open);
+    host::current->open.clear();
+}
+template <int BATCHES> static void wait_copies()
+{
+    auto &batches = host::current->batches;
+    while (batches.size() > BATCHES) {
+        for (const host::copy &c : batches.front()) {
+            if (((size_t)c.to | (size_t)c.from) % c.bytes)
+                __builtin_trap(); // not aligned
+            if (c.from)
+                memcpy(c.to, c.from, c.bytes);
+            else
+                memset(c.to, 0, c.bytes);
+        }
+        batches.erase(batches.begin());
+    }
+}
+using std::max;
+using std::min;
+
 template <typename To, typename From> static To same_bits(From from)
 {
     To to;
@@ -162,7 +206,5 @@ static inline unsigned __float_as_uint(float a) { return same_bits<unsigned>(a);
 static inline int __float_as_int(float a) { return same_bits<int>(a); }
 static inline double __longlong_as_double(long long a) { return same_bits<double>(a); }
 static inline long long __double_as_longlong(double a) { return same_bits<long long>(a); }
-static inline float __fmaf_rn(float a, float b, float c) { return fmaf(a, b, c); }
-static inline double __fma_rn(double a, double b, double c) { return fma(a, b, c); }
 static inline float __fsqrt_rn(float a) { return sqrtf(a); }
 static inline double __dsqrt_rn(double a) { return sqrt(a); }

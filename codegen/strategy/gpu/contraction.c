@@ -3,134 +3,24 @@
 
 #include <math.h>
 
-static bool no(struct text *why, const char *reason)
-{
-    text_put(why, reason);
-    return false;
-}
-
-/* How often a buffer is loaded below e (each node once). */
-static uint32_t loads_of(const struct exprs *pool, expr e, int64_t buffer, unsigned char *visited)
-{
-    if (visited[e])
-        return 0;
-    visited[e] = 1;
-    const struct expr_node *node = expr_at(pool, e);
-    uint32_t count = (node->op == EXPR_LOAD || node->op == EXPR_LOAD_OR) && node->value == buffer;
-    for (uint32_t i = 0; i < node->count; i++)
-        count += loads_of(pool, node->arguments[i], buffer, visited);
-    return count;
-}
-
-/* How the factor's main operand is best read: along which axis, in vectors of how many elements. */
-static void choose_fill(const struct strategy_context *context, const struct contraction_plan *plan,
-                        struct operand *side)
-{
-    const struct exprs *pool = plan->body->pool;
-    const struct expr_node *load = expr_at(pool, side->load);
-    const struct tensor_type *type = &plan->body->buffers.items[load->value].type;
-    side->along_depth = false;
-    side->vector = 1;
-    if (type->rank == 0)
-        return;
-    expr last = load->arguments[type->rank - 1];
-    uint32_t own = side->axes[side->count - 1], depth = plan->depth[plan->depth_count - 1];
-    side->along_depth = gpu_uses_axis(context, last, depth) && !gpu_uses_axis(context, last, own);
-    uint32_t fast = side->along_depth ? depth : own;
-    const struct expr_node *index = expr_at(pool, last);
-    unsigned bits = dtype_bits(type->dtype);
-    if (load->op != EXPR_LOAD || index->op != EXPR_AXIS || index->value != fast || bits < 8 || bits > 32 ||
-        type->dtype == DTYPE_BOOL || plan->lanes < 4)
-        return;
-    for (int i = 0; i + 1 < type->rank; i++)
-        if (gpu_uses_axis(context, load->arguments[i], fast))
-            return;
-    unsigned char *visited = arena_new_array(context->arena, unsigned char, pool->nodes.count);
-    if (dim_divisible(pool->dims, type->dims[type->rank - 1], 4) &&
-        dim_divisible(pool->dims, plan->nest->extents[fast], 4) &&
-        loads_of(pool, side->factor, load->value, visited) == 1)
-        side->vector = 4;
-}
-
-static void sort_axes(struct contraction_plan *plan, const struct contraction *contraction,
-                      enum axis_role columns)
-{
-    const struct nest *nest = plan->nest;
-    struct dims *dims = plan->body->pool->dims;
-    for (uint32_t axis = 0; axis < nest->rank + nest->reduce_rank; axis++) {
-        enum axis_role role = contraction->roles[axis];
-        if (role == AXIS_REDUCED)
-            plan->depth[plan->depth_count++] = axis;
-        else if (role == AXIS_BATCH)
-            plan->batch[plan->batch_count++] = axis;
-        else {
-            struct operand *side = &plan->operands[role == columns ? SIDE_COLUMNS : SIDE_ROWS];
-            side->axes[side->count++] = axis;
-            side->extent = dim_mul(dims, side->extent, nest->extents[axis]);
-        }
-    }
-}
-
-bool contraction_plan_make(const struct strategy_context *context, struct contraction_plan *plan,
-                           struct text *why)
-{
-    const struct definition *body = &context->group->body;
-    struct dims *dims = body->pool->dims;
-    struct contraction contraction;
-    dim one = dim_constant(dims, 1);
-    *plan = (struct contraction_plan){
-        .body = body, .nest = &body->nests.items[0], .batches = one, .depth_extent = one};
-    plan->operands[0].extent = plan->operands[1].extent = one;
-    if (body->nests.count != 1)
-        return no(why, "several nests");
-    if (!find_contraction(body, 0, &contraction, why))
-        return false;
-    plan->dtype = expr_at(body->pool, plan->nest->reductions[0].body)->dtype;
-    if (plan->dtype != DTYPE_F32 && plan->dtype != DTYPE_I32 && plan->dtype != DTYPE_F64)
-        return no(why, "sums of a type that tiles are not built for");
-    /* The result's last axis runs along the columns, so that neighbours store side by side. */
-    enum axis_role columns = AXIS_RIGHT;
-    for (uint32_t axis = plan->nest->rank; axis-- > 0;)
-        if (contraction.roles[axis] != AXIS_BATCH) {
-            columns = contraction.roles[axis];
-            break;
-        }
-    sort_axes(plan, &contraction, columns);
-    if (plan->nest->store_count > MAX_AXES)
-        return no(why, "too many stores");
-    if (!plan->operands[0].count || !plan->operands[1].count)
-        return no(why, "a factor without axes of its own: no element is used twice");
-    bool right_is_columns = columns == AXIS_RIGHT;
-    plan->operands[right_is_columns].factor = contraction.right;
-    plan->operands[right_is_columns].load = contraction.right_load;
-    plan->operands[!right_is_columns].factor = contraction.left;
-    plan->operands[!right_is_columns].load = contraction.left_load;
-    plan->batches = one;
-    for (uint32_t i = 0; i < plan->batch_count; i++)
-        plan->batches = dim_mul(dims, plan->batches, plan->nest->extents[plan->batch[i]]);
-    for (uint32_t i = 0; i < plan->depth_count; i++)
-        plan->depth_extent = dim_mul(dims, plan->depth_extent, plan->nest->extents[plan->depth[i]]);
-    if (!plan->batches || !plan->depth_extent || !plan->operands[0].extent || !plan->operands[1].extent)
-        return no(why, "sizes whose product leaves the limits");
-    plan->lanes = 128 / dtype_bits(plan->dtype);
-    const struct operand *side = &plan->operands[SIDE_COLUMNS];
-    plan->whole_columns = dim_divisible(dims, plan->nest->extents[side->axes[side->count - 1]], plan->lanes);
-    choose_fill(context, plan, &plan->operands[SIDE_ROWS]);
-    choose_fill(context, plan, &plan->operands[SIDE_COLUMNS]);
-    return true;
-}
-
 static bool fits(const struct strategy_context *context, struct text *why)
 {
     struct contraction_plan plan;
     return contraction_plan_make(context, &plan, why);
 }
 
-static const int16_t tiles[][5] = {
-    {128, 128, 8, 8, 8}, {128, 64, 16, 8, 4}, {64, 128, 16, 4, 8}, {64, 64, 16, 4, 4},
-    {32, 64, 16, 4, 4},  {64, 32, 16, 4, 4},  {32, 32, 16, 4, 4},  {16, 64, 16, 4, 4},
+/* Rows, columns, rows and columns of a thread. */
+static const int16_t tiles[][4] = {
+    {128, 256, 16, 8}, {128, 128, 8, 8}, {128, 64, 8, 8}, {64, 128, 8, 8}, {64, 64, 8, 4},  {64, 64, 4, 4},
+    {32, 128, 4, 8},   {128, 32, 8, 4},  {32, 64, 4, 4},  {64, 32, 4, 4},  {32, 32, 4, 4}, {16, 64, 4, 4},
+    {16, 128, 4, 4},
 };
-enum { TILES = sizeof tiles / sizeof tiles[0], MOST_SPLIT = 16 };
+static const int16_t depths[] = {16, 8, 32}, splits[] = {1, 2, 3, 4, 6, 8, 12, 16};
+enum {
+    TILES = sizeof tiles / sizeof tiles[0],
+    DEPTHS = sizeof depths / sizeof depths[0],
+    SPLITS = sizeof splits / sizeof splits[0]
+};
 
 struct sizes {
     double rows, columns, depth, batches;
@@ -144,74 +34,151 @@ static struct sizes planned_sizes(const struct strategy_context *context, const 
                           .batches = gpu_size(context, plan->batches)};
 }
 
-/* Waves of blocks over the multiprocessors; a step of the depth takes its arithmetic's time, or its latency.
- */
+/* Registers of a thread, as compilers have needed them: sums, one depth of both factors (four where a tile lies along the
+ * depth), addresses. */
+static double thread_registers(const struct contraction_plan *plan, const int32_t *v)
+{
+    const double words = dtype_bits(plan->dtype) / 32.0;
+    double own = v[CONFIG_OWN_ROWS] * (plan->operands[SIDE_ROWS].along_depth ? 4.0 : 1.0) +
+                 v[CONFIG_OWN_COLUMNS] * (plan->operands[SIDE_COLUMNS].along_depth ? 4.0 : 1.0);
+    return words * (v[CONFIG_OWN_ROWS] * v[CONFIG_OWN_COLUMNS] + own) + 40;
+}
+
+static double threads_of(const int32_t *v)
+{
+    return (double)(v[CONFIG_ROWS] / v[CONFIG_OWN_ROWS]) * (v[CONFIG_COLUMNS] / v[CONFIG_OWN_COLUMNS]);
+}
+
+/* Blocks that one multiprocessor holds at once; 0: the tile does not fit it. */
+static double resident_blocks(const struct machine *machine, const struct contraction_plan *plan, const struct config *config)
+{
+    const double shared = (double)contraction_shared_bytes(plan, config) + 1024, threads = threads_of(config->value);
+    const double used = thread_registers(plan, config->value);
+    if (shared - 1024 > machine->shared_bytes_block || used > 255)
+        return 0;
+    return fmin(fmin(floor(machine->shared_bytes / shared), floor(machine->registers / (used * threads))),
+                fmin(machine->threads / threads, machine->blocks));
+}
+
+/* Part of the multiply-add rate that reading the tiles leaves: a warp's vector load holds the shared memory for four
+ * cycles, during which each of the four schedulers could have started four multiply-adds. */
+static double arithmetic_share(const int32_t *v)
+{
+    const double best = 0.9, multiplications = (double)v[CONFIG_OWN_ROWS] * v[CONFIG_OWN_COLUMNS];
+    return best * fmin(1, multiplications / (4.0 * (v[CONFIG_OWN_ROWS] + v[CONFIG_OWN_COLUMNS])));
+}
+
+/* Seconds of one wave of blocks on a multiprocessor that holds `at_once` of them. */
+static double wave_seconds(const struct strategy_context *context, const struct contraction_plan *plan, const int32_t *v,
+                           double at_once, double depth)
+{
+    /* From memory to shared memory; a warp scheduler with few warps does not fill its pipe. */
+    const double latency = 0.7e-6, warps_to_fill = 8;
+    const struct machine *machine = context->machine;
+    const double rate = machine->fp32_per_second / machine->multiprocessors * arithmetic_share(v);
+    const double warps = at_once * threads_of(v) / WARP;
+    double step = 2.0 * v[CONFIG_ROWS] * v[CONFIG_COLUMNS] * v[CONFIG_DEPTH] * at_once / (rate * fmin(1, 0.4 + 0.6 * warps / warps_to_fill));
+    if (plan->dtype != DTYPE_F32)
+        step *= 2;
+    /* What fills the tiles costs instructions too: more where a factor comes element by element. */
+    for (int side = 0; side < 2; side++) {
+        const double elements = (double)v[side == SIDE_ROWS ? CONFIG_ROWS : CONFIG_COLUMNS] * v[CONFIG_DEPTH];
+        const double cycles = plan->operands[side].vector > 1 ? 2 : plan->taps ? 6 : plan->asynchronous ? 16 : 24;
+        step += at_once * elements / plan->operands[side].vector * cycles / WARP / 4 / machine->clock;
+    }
+    const double ahead = plan->asynchronous ? v[CONFIG_STAGES] - 1 : 1;
+    return ceil(depth / v[CONFIG_DEPTH]) * fmax(step, latency / ahead) + 2 * latency;
+}
+
+static double plan_cost(const struct strategy_context *context, const struct contraction_plan *plan, struct sizes n,
+                        const struct config *config)
+{
+    const double launch = 2e-6, second_launch = 2.5e-6;
+    const int32_t *v = config->value;
+    const struct machine *machine = context->machine;
+    const double resident = resident_blocks(machine, plan, config);
+    if (resident < 1)
+        return INFINITY;
+    const double tiles_across = ceil(n.rows / v[CONFIG_ROWS]) * ceil(n.columns / v[CONFIG_COLUMNS]) * n.batches;
+    const double blocks = tiles_across * v[CONFIG_SPLIT], depth = n.depth / v[CONFIG_SPLIT];
+    const double whole = floor(blocks / (machine->multiprocessors * resident));
+    const double rest = blocks - whole * machine->multiprocessors * resident;
+    double time = whole * wave_seconds(context, plan, v, resident, depth);
+    if (rest > 0)
+        time += wave_seconds(context, plan, v, ceil(rest / machine->multiprocessors), depth);
+    /* Every tile reads its rows and columns anew, mostly from the second-level cache. */
+    const double cache_speed = 1.3, width = dtype_bits(plan->dtype) / 8.0;
+    const double reads = tiles_across * n.depth * (v[CONFIG_ROWS] + v[CONFIG_COLUMNS]) * width;
+    time = fmax(time, reads / (cache_speed * machine->memory_bytes_per_second));
+    if (v[CONFIG_SPLIT] > 1)
+        time += second_launch + 2 * width * n.rows * n.columns * n.batches * (v[CONFIG_SPLIT] + 1) / machine->memory_bytes_per_second;
+    return launch + time;
+}
+
 static double cost(const struct strategy_context *context, const struct config *config)
 {
-    const double step_latency = 0.7e-6, launch = 2e-6;
     struct contraction_plan plan;
     struct text why;
     text_init(&why, context->arena);
     if (!contraction_plan_make(context, &plan, &why))
         return INFINITY;
+    return fmax(plan_cost(context, &plan, planned_sizes(context, &plan), config), gpu_roofline(context, 0.9, 1.0));
+}
+
+static bool is_legal(const struct strategy_context *context, const struct contraction_plan *plan, const struct config *config)
+{
     const int32_t *v = config->value;
-    struct sizes n = planned_sizes(context, &plan);
-    double processors = context->machine->multiprocessors;
-    double threads =
-        (double)(v[CONFIG_ROWS] / v[CONFIG_OWN_ROWS]) * (v[CONFIG_COLUMNS] / v[CONFIG_OWN_COLUMNS]);
-    double resident = threads >= 256   ? (v[CONFIG_OWN_ROWS] * v[CONFIG_OWN_COLUMNS] > 32 ? 2 : 4)
-                      : threads >= 128 ? 8
-                                       : 12;
-    double blocks =
-        ceil(n.rows / v[CONFIG_ROWS]) * ceil(n.columns / v[CONFIG_COLUMNS]) * n.batches * v[CONFIG_SPLIT];
-    /* What a thread reads from shared memory for each multiplication bounds the arithmetic. */
-    double share = 0.85 / (1.0 + 2.0 * (1.0 / v[CONFIG_OWN_ROWS] + 1.0 / v[CONFIG_OWN_COLUMNS]));
-    double steps = ceil(ceil(n.depth / v[CONFIG_DEPTH]) / v[CONFIG_SPLIT]);
-    double at_once = fmin(resident, ceil(blocks / processors));
-    double arithmetic = at_once * 2.0 * v[CONFIG_ROWS] * v[CONFIG_COLUMNS] * v[CONFIG_DEPTH] /
-                        (context->machine->fp32_per_second / processors * share);
-    if (plan.dtype != DTYPE_F32)
-        arithmetic *= 2;
-    double waves = ceil(blocks / (processors * at_once));
-    double time = waves * (steps * fmax(arithmetic, step_latency) + 2 * step_latency);
-    if (v[CONFIG_SPLIT] > 1)
-        time += launch + 8.0 * n.rows * n.columns * n.batches * (v[CONFIG_SPLIT] + 1) /
-                             context->machine->memory_bytes_per_second;
-    return fmax(launch + time, gpu_roofline(context, 0.8, 1.0));
+    const bool wide = plan->dtype == DTYPE_F64;
+    return contraction_depth_fits(plan, v[CONFIG_DEPTH]) && resident_blocks(context->machine, plan, config) >= 1 &&
+           !(wide && v[CONFIG_OWN_ROWS] * v[CONFIG_OWN_COLUMNS] > 16);
+}
+
+/* Inserts by cost into the best `limit`. */
+static uint32_t keep_best(struct config *out, double *costs, uint32_t count, uint32_t limit, const struct config *config, double seconds)
+{
+    if (count == limit && seconds >= costs[count - 1])
+        return count;
+    uint32_t at = count < limit ? count++ : count - 1;
+    for (; at > 0 && costs[at - 1] > seconds; at--) {
+        costs[at] = costs[at - 1];
+        out[at] = out[at - 1];
+    }
+    costs[at] = seconds;
+    out[at] = *config;
+    return count;
 }
 
 static uint32_t candidates(const struct strategy_context *context, struct config *out, uint32_t limit)
 {
-    struct config all[TILES * 5];
-    double costs[TILES * 5];
+    enum { MOST = 64 };
+    double costs[MOST];
     uint32_t count = 0;
     struct contraction_plan plan;
     struct text why;
     text_init(&why, context->arena);
-    if (!contraction_plan_make(context, &plan, &why))
+    limit = limit < MOST ? limit : MOST;
+    if (limit == 0 || !contraction_plan_make(context, &plan, &why))
         return 0;
+    const struct sizes n = planned_sizes(context, &plan);
     for (uint32_t t = 0; t < TILES; t++)
-        for (int32_t split = 1; split <= MOST_SPLIT; split *= 2) {
-            struct config config = {
-                .value = {tiles[t][0], tiles[t][1], tiles[t][2], tiles[t][3], tiles[t][4], split}};
-            if (plan.dtype == DTYPE_F64 && tiles[t][3] * tiles[t][4] > 16)
-                continue;
-            double seconds = cost(context, &config);
-            uint32_t at = count++;
-            for (; at > 0 && costs[at - 1] > seconds; at--) {
-                costs[at] = costs[at - 1];
-                all[at] = all[at - 1];
+        for (uint32_t d = 0; d < DEPTHS; d++)
+            for (uint32_t s = 0; s < SPLITS; s++) {
+                const int large = tiles[t][0] * tiles[t][1] * depths[d] >= 64 * 64 * 32;
+                const struct config config = {.value = {[CONFIG_ROWS] = tiles[t][0],
+                                                        [CONFIG_COLUMNS] = tiles[t][1],
+                                                        [CONFIG_DEPTH] = depths[d],
+                                                        [CONFIG_OWN_ROWS] = tiles[t][2],
+                                                        [CONFIG_OWN_COLUMNS] = tiles[t][3],
+                                                        [CONFIG_STAGES] = !plan.asynchronous ? 2 : large ? 3 : 4,
+                                                        [CONFIG_SPLIT] = splits[s]}};
+                if (is_legal(context, &plan, &config))
+                    count = keep_best(out, costs, count, limit, &config, plan_cost(context, &plan, n, &config));
             }
-            costs[at] = seconds;
-            all[at] = config;
-        }
-    for (uint32_t i = 0; i < count && i < limit; i++)
-        out[i] = all[i];
-    return count < limit ? count : limit;
+    return count;
 }
 
-static bool build(const struct strategy_context *context, const struct config *config,
-                  struct lowered_group *out, struct text *why)
+static bool build(const struct strategy_context *context, const struct config *config, struct lowered_group *out,
+                  struct text *why)
 {
     struct contraction_plan plan;
     return contraction_plan_make(context, &plan, why) && contraction_build(context, &plan, config, out);
@@ -220,8 +187,8 @@ static bool build(const struct strategy_context *context, const struct config *c
 static void describe(const struct config *config, struct text *out)
 {
     const int32_t *v = config->value;
-    text_printf(out, "tile=%dx%dx%d, thread=%dx%d, split=%d", v[CONFIG_ROWS], v[CONFIG_COLUMNS],
-                v[CONFIG_DEPTH], v[CONFIG_OWN_ROWS], v[CONFIG_OWN_COLUMNS], v[CONFIG_SPLIT]);
+    text_printf(out, "tile=%dx%dx%d, thread=%dx%d, stages=%d, split=%d", v[CONFIG_ROWS], v[CONFIG_COLUMNS], v[CONFIG_DEPTH],
+                v[CONFIG_OWN_ROWS], v[CONFIG_OWN_COLUMNS], v[CONFIG_STAGES], v[CONFIG_SPLIT]);
 }
 
 const struct strategy gpu_contraction = {

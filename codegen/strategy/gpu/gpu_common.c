@@ -64,17 +64,36 @@ static void begin_kernel(struct gpu_kernel *k, const struct strategy_context *co
     k->kernel->strategy = strategy;
     k->kernel->location = context->group->location;
     k->kernel->index_bits = gpu_index_bits(context);
+    k->kernel->calls_functions = true;
     k->memories = arena_new_array(context->arena, uint32_t, body->buffers.count);
+}
+
+const char *gpu_shape_text(const struct strategy_context *context, const struct tensor_type *type)
+{
+    struct text text;
+    text_init(&text, context->arena);
+    text_put(&text, "[");
+    for (int i = 0; i < type->rank; i++) {
+        text_put(&text, i ? ", " : "");
+        dim_print(context->group->body.pool->dims, type->dims[i], &text);
+    }
+    text_put(&text, "]");
+    return text.data;
 }
 
 static void add_buffers(struct gpu_kernel *k, const bool *loaded, const bool *stored, const bool *inside)
 {
+    static const char *const inputs[] = {"x", "y", "z", "w", "u", "v"};
     const struct definition *body = &k->context->group->body;
+    uint32_t input = 0;
     for (uint32_t i = 0; i < body->buffers.count; i++) {
         k->memories[i] = UINT32_MAX;
-        if ((loaded[i] || stored[i]) && !(inside && inside[i]))
-            k->memories[i] = gpu_kernel_parameter(k, ARGUMENT_BUFFER, i, body->buffers.items[i].type.dtype,
-                                                  stored[i] ? "out" : "in");
+        if ((!loaded[i] && !stored[i]) || (inside && inside[i]))
+            continue;
+        const char *label = stored[i] ? "out" : input < sizeof inputs / sizeof inputs[0] ? inputs[input] : "in";
+        input += !stored[i];
+        k->memories[i] = gpu_kernel_parameter(k, ARGUMENT_BUFFER, i, body->buffers.items[i].type.dtype, label);
+        k->kernel->memories.items[k->memories[i]].shape = gpu_shape_text(k->context, &body->buffers.items[i].type);
     }
 }
 
@@ -90,12 +109,12 @@ void gpu_kernel_begin(struct gpu_kernel *k, const struct strategy_context *conte
 }
 
 void gpu_kernel_begin_reductions(struct gpu_kernel *k, const struct strategy_context *context,
-                                 const char *strategy, uint32_t nest)
+                                 const char *strategy, uint32_t nest, const bool *inside)
 {
     bool loaded[MAX_BUFFERS] = {false}, stored[MAX_BUFFERS] = {false};
     begin_kernel(k, context, strategy);
     mark_reductions(context, &context->group->body.nests.items[nest], loaded);
-    add_buffers(k, loaded, stored, NULL);
+    add_buffers(k, loaded, stored, inside);
     gpu_figures(context, nest, 1, &k->kernel->bytes, &k->kernel->operations);
 }
 
@@ -311,8 +330,17 @@ double gpu_traffic(const struct strategy_context *context, bool along_reduced)
     return bytes / (cache_speed * context->machine->memory_bytes_per_second);
 }
 
-/* A variable that is known to lie in [0, extent): index tests vanish by it. */
-static expr declare_within(struct gpu_kernel *k, struct block *at, const char *label, expr value, dim extent)
+expr gpu_flat_thread(struct gpu_kernel *k, struct block *at, const char *label, int64_t threads)
+{
+    struct kernel *kernel = k->kernel;
+    struct exprs *pool = kernel->pool;
+    const expr start = expr_binary(pool, EXPR_MUL, kernel_block_index(kernel, 0, DIM_NONE),
+                                   kernel_named(kernel, threads, "threads"));
+    return build_declare(
+        at, label, expr_binary(pool, EXPR_ADD, start, kernel_thread_index(kernel, 0, dim_constant(pool->dims, threads))));
+}
+
+expr gpu_declare_within(struct gpu_kernel *k, struct block *at, const char *label, expr value, dim extent)
 {
     uint32_t before = k->kernel->variables.count;
     expr declared = build_declare(at, label, value);
@@ -334,9 +362,9 @@ void gpu_split_position(struct gpu_kernel *k, struct block *at, const struct nes
             return;
         }
         expr remainder = expr_binary(pool, EXPR_INDEX_MOD, rest, extent);
-        values[axes[i]] = declare_within(k, at, label, remainder, nest->extents[axes[i]]);
+        values[axes[i]] = gpu_declare_within(k, at, label, remainder, nest->extents[axes[i]]);
         rest = expr_binary(pool, EXPR_INDEX_DIV, rest, extent);
-        rest = declare_within(k, at, "rest", rest, i == 1 ? nest->extents[axes[0]] : DIM_NONE);
+        rest = gpu_declare_within(k, at, "rest", rest, i == 1 ? nest->extents[axes[0]] : DIM_NONE);
     }
 }
 

@@ -23,7 +23,7 @@ void gpu_kernel_begin(struct gpu_kernel *k, const struct strategy_context *conte
 /* The same for a kernel that computes only the nest's reductions, or only its stores from given reductions.
  */
 void gpu_kernel_begin_reductions(struct gpu_kernel *k, const struct strategy_context *context,
-                                 const char *strategy, uint32_t nest);
+                                 const char *strategy, uint32_t nest, const bool *inside);
 void gpu_kernel_begin_stores(struct gpu_kernel *k, const struct strategy_context *context,
                              const char *strategy, uint32_t nest);
 /* One more parameter that is not a buffer of the group: a derived constant or a temporary. Before any other
@@ -60,6 +60,12 @@ double gpu_roofline(const struct strategy_context *context, double memory_share,
  * share a transaction, those that read the same element too; far apart, each has its own. Every read is
  * counted, as by the second-level cache. */
 double gpu_traffic(const struct strategy_context *context, bool along_reduced);
+/* "[s0, 64, 56]" */
+const char *gpu_shape_text(const struct strategy_context *context, const struct tensor_type *type);
+/* A variable that is known to lie in [0, extent): index tests vanish by it. */
+expr gpu_declare_within(struct gpu_kernel *k, struct block *at, const char *label, expr value, dim extent);
+/* blockIdx.x * THREADS + threadIdx.x, declared. */
+expr gpu_flat_thread(struct gpu_kernel *k, struct block *at, const char *label, int64_t threads);
 /* Does e use the axis? */
 bool gpu_uses_axis(const struct strategy_context *context, expr e, uint32_t axis);
 /* The values of axes[] at a flat position below the product of their extents, the last one fastest; count 0:

@@ -1,21 +1,8 @@
-/* One map nest whose trailing axes are one flat stretch of every buffer that they index: threads take runs of
- * 16 bytes of it. The stretch starts at the first axis from which on every load and store either ends in
- * exactly those axes, over dims of their extents, or does not hang on them at all (a broadcast). A run never
- * leaves the stretch, since its length divides by the run's. */
-#include <string.h>
+/* One map nest whose trailing axes are one flat stretch of every buffer that they index (stretch.h): threads take runs of
+ * 16 bytes of it. */
+#include "codegen/strategy/gpu/stretch.h"
 
-#include "codegen/strategy/gpu/gpu_common.h"
-
-enum { CONFIG_RUN, THREADS = 256, MOST_RUN = 16 };
-
-struct stretch {
-    const struct nest *nest;
-    uint32_t first; /* axis */
-    dim length;
-    bool flat[MAX_BUFFERS];   /* loaded along the stretch */
-    bool loaded[MAX_BUFFERS]; /* elsewise */
-    expr loads[MAX_BUFFERS];  /* the load node of a flat buffer */
-};
+enum { CONFIG_RUN, THREADS = 256 };
 
 static bool no(struct text *why, const char *reason)
 {
@@ -23,116 +10,25 @@ static bool no(struct text *why, const char *reason)
     return false;
 }
 
-/* Do the indices end in the axes first .. rank-1, over dims of their extents? */
-static bool ends_in_stretch(const struct strategy_context *context, const struct stretch *s, uint32_t buffer,
-                            const expr *indices)
-{
-    const struct definition *body = &context->group->body;
-    const struct tensor_type *type = &body->buffers.items[buffer].type;
-    uint32_t count = s->nest->rank - s->first;
-    if (type->rank < (int)count)
-        return false;
-    uint32_t skip = (uint32_t)type->rank - count;
-    for (uint32_t i = 0; i < count; i++) {
-        const struct expr_node *index = expr_at(body->pool, indices[skip + i]);
-        uint32_t axis = s->first + i;
-        int64_t value;
-        bool single = dim_equals_constant(body->pool->dims, s->nest->extents[axis], 1) &&
-                      expr_constant_int(body->pool, indices[skip + i], &value) && value == 0;
-        if (!single && (index->op != EXPR_AXIS || index->value != axis))
-            return false;
-        if (dim_equal(body->pool->dims, type->dims[skip + i], s->nest->extents[axis]) != 1)
-            return false;
-    }
-    for (uint32_t i = 0; i < skip; i++)
-        for (uint32_t axis = s->first; axis < s->nest->rank; axis++)
-            if (gpu_uses_axis(context, indices[i], axis))
-                return false;
-    return true;
-}
-
-/* The axes of the stretch appear in e only below loads along the stretch. */
-static bool along_stretch(const struct strategy_context *context, struct stretch *s, expr e,
-                          unsigned char *visited)
-{
-    const struct exprs *pool = context->group->body.pool;
-    if (visited[e])
-        return true;
-    visited[e] = 1;
-    const struct expr_node *node = expr_at(pool, e);
-    if (node->op == EXPR_AXIS)
-        return node->value < s->first;
-    if (node->op == EXPR_LOAD && ends_in_stretch(context, s, (uint32_t)node->value, node->arguments)) {
-        if ((s->loads[node->value] && s->loads[node->value] != e) || s->loaded[node->value])
-            return false;
-        s->loads[node->value] = e;
-        s->flat[node->value] = true;
-        return true;
-    }
-    if (node->op == EXPR_LOAD || node->op == EXPR_LOAD_OR) {
-        if (s->flat[node->value])
-            return false;
-        s->loaded[node->value] = true;
-    }
-    for (uint32_t i = 0; i < node->count; i++)
-        if (!along_stretch(context, s, node->arguments[i], visited))
-            return false;
-    return true;
-}
-
-static bool is_stretch(const struct strategy_context *context, struct stretch *s)
-{
-    const struct definition *body = &context->group->body;
-    unsigned char *visited = arena_new_array(context->arena, unsigned char, body->pool->nodes.count);
-    memset(s->flat, 0, sizeof s->flat);
-    memset(s->loaded, 0, sizeof s->loaded);
-    memset(s->loads, 0, sizeof s->loads);
-    for (uint32_t i = 0; i < s->nest->store_count; i++) {
-        const struct nest_store *store = &s->nest->stores[i];
-        expr axes[MAX_AXES];
-        for (uint32_t axis = 0; axis < s->nest->rank; axis++)
-            axes[axis] = expr_axis((struct exprs *)body->pool, axis, s->nest->extents[axis]);
-        if (!ends_in_stretch(context, s, store->buffer, store->indices ? store->indices : axes) ||
-            !along_stretch(context, s, store->value, visited))
-            return false;
-    }
-    return true;
-}
-
-/* Longest run that a 16-byte access of the widest element allows and that divides the stretch. */
+/* The widest run that divides the stretch. */
 static int32_t longest_run(const struct strategy_context *context, const struct stretch *s)
 {
-    const struct definition *body = &context->group->body;
-    unsigned widest = 8;
-    for (uint32_t i = 0; i < body->buffers.count; i++) {
-        bool stored = false;
-        for (uint32_t k = 0; k < s->nest->store_count; k++)
-            stored |= s->nest->stores[k].buffer == i;
-        unsigned bits = dtype_bits(body->buffers.items[i].type.dtype);
-        if ((stored || s->flat[i]) && (bits < 8 || body->buffers.items[i].type.dtype == DTYPE_BOOL))
-            return 1;
-        if ((stored || s->flat[i]) && bits > widest)
-            widest = bits;
-    }
-    int32_t run = (int32_t)(128 / widest);
-    while (run > 1 && !dim_divisible(body->pool->dims, s->length, run))
+    int32_t run = stretch_widest_run(context, s);
+    while (run > 1 && !dim_divisible(context->group->body.pool->dims, s->length, run))
         run /= 2;
     return run;
 }
 
 static bool find_stretch(const struct strategy_context *context, struct stretch *s, struct text *why)
 {
-    const struct definition *body = &context->group->body;
-    *s = (struct stretch){.nest = &body->nests.items[0]};
-    if (body->nests.count != 1 || s->nest->reduction_count)
+    const struct nest *nest = &context->group->body.nests.items[0];
+    if (context->group->body.nests.count != 1 || nest->reduction_count)
         return no(why, "not one nest without reductions");
-    if (s->nest->store_count > MAX_AXES)
+    if (nest->store_count > MAX_AXES)
         return no(why, "too many stores");
-    for (s->first = 0; s->first < s->nest->rank; s->first++) {
-        s->length = gpu_extent_product(context, s->nest, s->first, s->nest->rank);
-        if (is_stretch(context, s) && longest_run(context, s) > 1)
+    for (uint32_t first = 0; first < nest->rank; first++)
+        if (find_stretch_from(context, nest, first, s) && longest_run(context, s) > 1)
             return true;
-    }
     return no(why, "no stretch that runs of elements divide");
 }
 
@@ -175,19 +71,6 @@ static expr run_element(void *user, uint32_t buffer, uint32_t rank, const expr *
     return kernel_element(p->k.kernel, p->runs[buffer], p->lane, 1);
 }
 
-/* Flat index of a run: the indices before the stretch, then the position within it. */
-static expr run_index(struct pointwise *p, const struct lowering *lowering, uint32_t buffer, const expr *from,
-                      expr position)
-{
-    const struct tensor_type *type = &lowering->definition->buffers.items[buffer].type;
-    struct exprs *pool = p->k.kernel->pool;
-    uint32_t skip = (uint32_t)type->rank - (p->stretch.nest->rank - p->stretch.first);
-    expr indices[MAX_RANK];
-    for (uint32_t i = 0; i < (uint32_t)type->rank; i++)
-        indices[i] = i < skip ? lower_expr(lowering, from[i]) : expr_index(pool, 0);
-    return expr_binary(pool, EXPR_ADD, lower_index(lowering, buffer, indices), position);
-}
-
 static uint32_t registers(struct pointwise *p, enum dtype dtype, int64_t count, const char *label)
 {
     return kernel_memory_add(
@@ -205,7 +88,7 @@ static void load_runs(struct pointwise *p, struct block *at, const struct loweri
         if (!p->stretch.flat[i])
             continue;
         uint32_t memory = p->k.memories[i];
-        expr index = run_index(p, lowering, i, expr_at(body->pool, p->stretch.loads[i])->arguments, position);
+        expr index = stretch_index(p->k.context, &p->stretch, lowering, i, expr_at(body->pool, p->stretch.loads[i])->arguments, position);
         kernel->memories.items[memory].read = true;
         expr vector = build_declare(at, "run", kernel_element(kernel, memory, index, run));
         p->runs[i] = registers(p, body->buffers.items[i].type.dtype, run, "x");
@@ -233,8 +116,8 @@ static void store_runs(struct pointwise *p, struct block *at, const struct lower
         expr values[MOST_RUN];
         for (uint32_t lane = 0; lane < run; lane++)
             values[lane] = kernel_element(kernel, results[s], expr_index(kernel->pool, lane), 1);
-        expr index = run_index(p, lowering, store->buffer, store->indices ? store->indices : definition_axes,
-                               position);
+        expr index = stretch_index(p->k.context, &p->stretch, lowering, store->buffer,
+                                   store->indices ? store->indices : definition_axes, position);
         build_store(at, p->k.memories[store->buffer], index, kernel_pack(kernel, values, run));
     }
 }
