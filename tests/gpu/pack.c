@@ -38,7 +38,7 @@ static double tolerance(enum dtype dtype)
 static void put_buffers(FILE *out, const struct gpu_run *run)
 {
     const struct definition *d = &run->group.body;
-    put_number(out, d->buffers.count + run->lowered.temporaries.count);
+    put_number(out, d->buffers.count + run->lowered.temporaries.count + run->lowered.derived.count);
     for (uint32_t i = 0; i < d->buffers.count; i++) {
         const struct buffer *buffer = &d->buffers.items[i];
         double allowed = tolerance(buffer->type.dtype);
@@ -62,6 +62,23 @@ static void put_buffers(FILE *out, const struct gpu_run *run)
         memset(poison, 0x7f, bytes);
         put(out, poison, bytes);
     }
+    for (uint32_t i = 0; i < run->lowered.derived.count; i++) {
+        const double none = 0;
+        put_number(out, PACK_INPUT);
+        put_number(out, (uint64_t)run->lowered.derived.items[i].recipe.buffers.items[1].type.dtype);
+        put(out, &none, sizeof none);
+        put_number(out, run->derived_bytes[i]);
+        put(out, run->derived[i], run->derived_bytes[i]);
+    }
+}
+
+/* Among the case's buffers: those of the group, then temporaries, then derived constants. */
+static uint64_t argument_position(const struct gpu_run *run, const struct argument *argument)
+{
+    const uint32_t own = run->group.body.buffers.count;
+    return argument->index + (argument->kind == ARGUMENT_TEMPORARY ? own
+                              : argument->kind == ARGUMENT_DERIVED ? own + run->lowered.temporaries.count
+                                                                   : 0);
 }
 
 static void put_launches(FILE *out, const struct gpu_run *run)
@@ -81,9 +98,7 @@ static void put_launches(FILE *out, const struct gpu_run *run)
         put_number(out, cuda_dynamic_shared_bytes(kernel));
         put_number(out, kernel->global_count);
         for (uint32_t k = 0; k < kernel->global_count; k++)
-            put_number(out, launch->arguments[k].index + (launch->arguments[k].kind == ARGUMENT_TEMPORARY
-                                                              ? run->group.body.buffers.count
-                                                              : 0));
+            put_number(out, argument_position(run, &launch->arguments[k]));
         put_number(out, kernel->index_bits);
         put_number(out, kernel->dims.count);
         for (uint32_t k = 0; k < kernel->dims.count; k++)

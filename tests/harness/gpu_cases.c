@@ -20,7 +20,7 @@ struct row {
     int64_t sizes[3][5];
     struct conv_shape conv;
     int64_t axis;
-    int flags; /* of the operator: 1: the second factor is transposed */
+    int flags; /* Gemm: 1: the second factor is transposed; Conv: 1: the weights are known when the bundle is written */
 };
 
 static const struct row rows[] = {
@@ -143,7 +143,11 @@ struct gpu_case *gpu_case_make(struct arena *arena, uint32_t index)
     made->strategy = row->strategy;
     /* Free sizes prove no run. */
     made->candidates = index % 2 && strcmp(row->strategy, "gpu_pointwise") == 0 ? 0 : row->candidates;
-    *symbols = (struct symbols){.dims = &made->graph->dims, .symbolic = index % 2};
+    made->constant = row->op == OP_Conv && row->flags;
+    /* Of a constant's sizes and the channels that meet them nothing is open. */
+    enum { OPEN = 1 << 0 | 1 << 2 | 1 << 3 | 1 << 9 | 1 << 11 | 1 << 12 }; /* n, h, w of the input and of the result */
+    *symbols = (struct symbols){
+        .dims = &made->graph->dims, .symbolic = index % 2, .known = made->constant ? ~(uint64_t)OPEN : 0};
     made->symbols = symbols->values;
     make_case(arena, row, &c);
     diagnostics_init(&diagnostics, arena, row->name);
@@ -164,6 +168,12 @@ static bool nothing_constant(const struct strategy_context *context, uint32_t bu
     (void)context;
     (void)buffer;
     return false;
+}
+
+static bool second_constant(const struct strategy_context *context, uint32_t buffer)
+{
+    (void)context;
+    return buffer == 1;
 }
 
 static const struct strategy *named(const char *name)
@@ -215,7 +225,7 @@ bool gpu_run_make(struct gpu_run *run, struct arena *arena, const struct gpu_cas
                                              .group = &run->group,
                                              .machine = machine,
                                              .arena = arena,
-                                             .is_constant = nothing_constant};
+                                             .is_constant = from->constant ? second_constant : nothing_constant};
     const struct strategy *strategy = named(from->strategy);
     if (!strategy->fits(&run->context, &why))
         fail_msg("%s does not fit %s: %s", from->strategy, from->name, why.data);
@@ -245,6 +255,13 @@ void gpu_run_expect(struct gpu_run *run)
         memset(run->buffers[i], 0xA5, run->bytes[i]);
     }
     assert_int_equal(interpret(d, run->from->symbols, run->expected, NULL, &system_allocator), INTERP_DONE);
+    for (uint32_t i = 0; i < run->lowered.derived.count; i++) {
+        const struct derived *derived = &run->lowered.derived.items[i];
+        run->derived_bytes[i] = bytes_of(run, &derived->recipe.buffers.items[1].type);
+        run->derived[i] = arena_alloc(arena, run->derived_bytes[i]);
+        void *buffers[] = {run->expected[derived->source], run->derived[i]};
+        assert_int_equal(interpret(&derived->recipe, run->from->symbols, buffers, NULL, &system_allocator), INTERP_DONE);
+    }
 }
 
 void gpu_run_compare(const struct gpu_run *run, uint32_t number, const void *result)

@@ -13,6 +13,7 @@ struct gpu_case {
     const int64_t *symbols; /* values of the graph's symbols */
     const char *strategy;   /* that must fit */
     uint32_t candidates;    /* how many of its candidates are run */
+    bool constant;          /* buffer 1 is a constant */
 };
 
 /* The list's case, or NULL behind the last. */
@@ -28,6 +29,8 @@ struct gpu_run {
     void *buffers[MAX_BUFFERS];  /* inputs filled, others poisoned */
     void *expected[MAX_BUFFERS]; /* by the interpreter */
     uint64_t bytes[MAX_BUFFERS];
+    void *derived[4]; /* by the interpreter, once the expected results are there */
+    uint64_t derived_bytes[4];
 };
 
 /* False: the strategy has no such candidate. `machine`: a CUDA one. */

@@ -148,13 +148,16 @@ static inline void add_dims(struct op_case *c, enum attribute_name name, uint32_
 struct symbols {
     struct dims *dims;
     bool symbolic;
+    uint64_t known; /* symbolic: bit i: the size that is asked for as the i-th one is known all the same */
+    uint32_t calls;
     uint32_t count;
     int64_t values[MOST_SYMBOLS * MOST_DIMS];
 };
 
 static inline dim size_dim(struct symbols *symbols, int64_t size)
 {
-    if (!symbols->symbolic)
+    const uint32_t call = symbols->calls++;
+    if (!symbols->symbolic || (call < 64 && symbols->known >> call & 1))
         return dim_constant(symbols->dims, size);
     const struct symbol symbol = {.source = SYMBOL_INPUT_AXIS,
                                   .input = symbols->count,

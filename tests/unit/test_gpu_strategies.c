@@ -16,7 +16,7 @@ struct pending {
 static void launch_all(const struct host_batch *batch, struct pending *p)
 {
     struct gpu_run *run = &p->run;
-    void *buffers[MAX_BUFFERS] = {NULL}, *temporaries[MAX_BUFFERS] = {NULL};
+    void *buffers[MAX_BUFFERS] = {NULL}, *temporaries[MAX_BUFFERS] = {NULL}, *derived[4] = {NULL};
     uint64_t temporary_bytes[MAX_BUFFERS] = {0};
     const struct definition *d = &run->group.body;
     for (uint32_t i = 0; i < d->buffers.count; i++) {
@@ -29,14 +29,18 @@ static void launch_all(const struct host_batch *batch, struct pending *p)
         temporaries[i] = guarded_alloc(temporary_bytes[i]);
         memset(temporaries[i], 0x7f, temporary_bytes[i]);
     }
+    for (uint32_t i = 0; i < run->lowered.derived.count; i++) {
+        derived[i] = guarded_alloc(run->derived_bytes[i]);
+        memcpy(derived[i], run->derived[i], run->derived_bytes[i]);
+    }
     for (uint32_t i = 0; i < run->lowered.launches.count; i++) {
         const struct kernel_launch *launch = &run->lowered.launches.items[i];
         void *arguments[MAX_KERNEL_MEMORIES];
         long long dims[MAX_KERNEL_DIMS], grid[3];
         for (uint32_t k = 0; k < launch->kernel->global_count; k++)
-            arguments[k] = launch->arguments[k].kind == ARGUMENT_TEMPORARY
-                               ? temporaries[launch->arguments[k].index]
-                               : buffers[launch->arguments[k].index];
+            arguments[k] = launch->arguments[k].kind == ARGUMENT_TEMPORARY ? temporaries[launch->arguments[k].index]
+                           : launch->arguments[k].kind == ARGUMENT_DERIVED ? derived[launch->arguments[k].index]
+                                                                           : buffers[launch->arguments[k].index];
         for (uint32_t k = 0; k < launch->kernel->dims.count; k++)
             dims[k] = gpu_run_dim(run, launch->kernel->dims.items[k]);
         for (int k = 0; k < 3; k++)
@@ -51,6 +55,8 @@ static void launch_all(const struct host_batch *batch, struct pending *p)
     }
     for (uint32_t i = 0; i < run->lowered.temporaries.count; i++)
         guarded_release(temporaries[i], temporary_bytes[i]);
+    for (uint32_t i = 0; i < run->lowered.derived.count; i++)
+        guarded_release(derived[i], run->derived_bytes[i]);
 }
 
 static void test_strategies(void **state)

@@ -183,17 +183,13 @@ static void sum_copied(struct builder *b, struct block *top)
     const uint32_t ahead = (uint32_t)b->config[CONFIG_STAGES] - 1;
     struct block body, then;
     expr depth;
-    for (uint32_t i = 0; i < ahead; i++) {
-        const expr first = i ? add(b, b->depth_begin, times(b, number(b, i), contraction_depth_step(b))) : b->depth_begin;
-        int64_t exists = 1;
-        const bool known = expr_constant_int(b->pool, binary(b, EXPR_LESS, first, b->depth_end), &exists);
-        if (!known || exists) {
-            then = where_exists(b, top, first);
-            for (int side = 0; side < 2; side++)
-                contraction_fill_copy(b, &then, &b->fills[side], first, number(b, i));
-        }
-        build_commit(top);
-    }
+    expr early;
+    build_for(top, "early", number(b, 0), number(b, ahead), 0, LOOP_UNROLL, &body, &early);
+    const expr first = build_declare(&body, "first", add(b, b->depth_begin, times(b, early, contraction_depth_step(b))));
+    build_if(&body, binary(b, EXPR_LESS, first, b->depth_end), &then, NULL);
+    for (int side = 0; side < 2; side++)
+        contraction_fill_copy(b, &then, &b->fills[side], first, early);
+    build_commit(&body);
     const uint32_t stage = build_mutable(top, "stage", number(b, 0)), filled = build_mutable(top, "filled", number(b, ahead));
     const expr stage_now = kernel_variable(b->k.kernel, stage), filled_now = kernel_variable(b->k.kernel, filled);
     build_for(top, "depth", b->depth_begin, b->depth_end, contraction_depth_step(b), LOOP_SERIAL, &body, &depth);
