@@ -1,4 +1,5 @@
-/* Kernel IR as CUDA C: one kernel a call, header-free, without a byte of the model's text. Reads only the kernel. */
+/* Kernel IR as CUDA C: one kernel a call, header-free, without a byte of the model's text. Reads only the
+ * kernel. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -7,7 +8,8 @@
 
 enum { LARGEST_STATIC_SHARED = 48 * 1024 };
 
-/* ---- which i64 variables may be wide ------------------------------------------------------------------------------ */
+/* ---- which i64 variables may be wide
+ * ------------------------------------------------------------------------------ */
 
 static bool widen_list(struct cuda_printer *p, const struct statement_list *list)
 {
@@ -31,7 +33,8 @@ static void find_wide_variables(struct cuda_printer *p)
     while (widen_list(p, &p->kernel->body));
 }
 
-/* ---- statements ---------------------------------------------------------------------------------------------------- */
+/* ---- statements
+ * ---------------------------------------------------------------------------------------------------- */
 
 static void put_list(struct cuda_printer *p, const struct statement_list *list);
 
@@ -158,8 +161,8 @@ static void put_copy(struct cuda_printer *p, const struct statement *s)
     const expr roots[] = {s->index, index, guarded ? value->arguments[0] : 0};
     cuda_begin_statement(p, 3, roots);
     cuda_indent(p);
-    text_printf(p->out, "copy_async_%u%s(&%s[", dtype_bits(value->dtype) / 8 * value->lanes, guarded ? "_or_zero" : "",
-                p->memories[s->memory]);
+    text_printf(p->out, "copy_async_%u%s(&%s[", dtype_bits(value->dtype) / 8 * value->lanes,
+                guarded ? "_or_zero" : "", p->memories[s->memory]);
     cuda_put_expr(p, s->index, CUDA_ANY);
     text_printf(p->out, "], &%s[", p->memories[value->value]);
     cuda_put_expr(p, index, CUDA_ANY);
@@ -232,7 +235,8 @@ static void put_list(struct cuda_printer *p, const struct statement_list *list)
         }
 }
 
-/* ---- the kernel ---------------------------------------------------------------------------------------------------- */
+/* ---- the kernel
+ * ---------------------------------------------------------------------------------------------------- */
 
 /* The nodes by number and, where it is one of our own operators, name. */
 static void put_nodes(const struct kernel *kernel, struct text *out)
@@ -263,8 +267,12 @@ static void put_buffers(const struct cuda_printer *p)
             const struct kernel_memory *memory = &kernel->memories.items[i];
             if (memory->written != (written != 0) || !memory->shape)
                 continue;
-            const char *item = arena_printf(p->out->arena, "%s %s%s", p->memories[i], dtype_name(memory->dtype), memory->shape);
-            const char *lead = !first ? ", " : !written ? "// Reads " : p->out->length == line ? "// Writes " : "; writes ";
+            const char *item = arena_printf(p->out->arena, "%s %s%s", p->memories[i],
+                                            dtype_name(memory->dtype), memory->shape);
+            const char *lead = !first                   ? ", "
+                               : !written               ? "// Reads "
+                               : p->out->length == line ? "// Writes "
+                                                        : "; writes ";
             if (!first && p->out->length - line + strlen(item) > WIDEST) {
                 text_put(p->out, ",\n");
                 line = p->out->length;
@@ -286,14 +294,17 @@ static void put_comment(const struct cuda_printer *p, const struct machine *mach
     put_nodes(kernel, p->out);
     put_buffers(p);
     if (kernel->bytes && kernel->operations) {
-        double bytes = (double)dim_hint(dims, kernel->bytes), operations = (double)dim_hint(dims, kernel->operations);
-        double memory = bytes / machine->memory_bytes_per_second, compute = operations / machine->fp32_per_second;
-        text_printf(p->out, "// At the planned dims: %.0f bytes, %.0f operations; no less than %.2f us on %s (%s).\n", bytes,
-                    operations, 1e6 * (memory > compute ? memory : compute), machine->name,
+        double bytes = (double)dim_hint(dims, kernel->bytes),
+               operations = (double)dim_hint(dims, kernel->operations);
+        double memory = bytes / machine->memory_bytes_per_second,
+               compute = operations / machine->fp32_per_second;
+        text_printf(p->out,
+                    "// At the planned dims: %.0f bytes, %.0f operations; no less than %.2f us on %s (%s).\n",
+                    bytes, operations, 1e6 * (memory > compute ? memory : compute), machine->name,
                     memory > compute ? "memory" : "arithmetic");
     }
-    text_printf(p->out, "// Strategy %s%s%s.\n", kernel->strategy, kernel->config && kernel->config[0] ? ": " : "",
-                kernel->config ? kernel->config : "");
+    text_printf(p->out, "// Strategy %s%s%s.\n", kernel->strategy,
+                kernel->config && kernel->config[0] ? ": " : "", kernel->config ? kernel->config : "");
 }
 
 static void put_parameters(struct cuda_printer *p)
@@ -301,8 +312,9 @@ static void put_parameters(struct cuda_printer *p)
     const struct kernel *kernel = p->kernel;
     for (uint32_t i = 0; i < kernel->global_count; i++) {
         const struct kernel_memory *memory = &kernel->memories.items[i];
-        text_printf(p->out, "%s%s%s *%s%s", i ? ", " : "", memory->written ? "" : "const ", cuda_storage_type(memory->dtype),
-                    memory->in_place ? "" : "__restrict__ ", p->memories[i]);
+        text_printf(p->out, "%s%s%s *%s%s", i ? ", " : "", memory->written ? "" : "const ",
+                    cuda_storage_type(memory->dtype), memory->in_place ? "" : "__restrict__ ",
+                    p->memories[i]);
     }
     for (uint32_t i = 0; i < kernel->dims.count; i++)
         text_printf(p->out, "%s%s %s", i || kernel->global_count ? ", " : "",
@@ -334,10 +346,11 @@ static void put_arrays(struct cuda_printer *p)
         text_put(p->out, "    extern __shared__ __align__(16) unsigned char shared_bytes[];\n");
     for (uint32_t i = kernel->global_count; i < kernel->memories.count; i++) {
         const struct kernel_memory *memory = &kernel->memories.items[i];
-        const char *type =
-            memory->space == MEMORY_REGISTER ? cuda_value_type(memory->dtype) : cuda_storage_type(memory->dtype);
+        const char *type = memory->space == MEMORY_REGISTER ? cuda_value_type(memory->dtype)
+                                                            : cuda_storage_type(memory->dtype);
         if (memory->space == MEMORY_SHARED && dynamic) {
-            text_printf(p->out, "    %s *const %s = (%s *)(shared_bytes + %" PRIu64 ");", type, p->memories[i], type, offset);
+            text_printf(p->out, "    %s *const %s = (%s *)(shared_bytes + %" PRIu64 ");", type,
+                        p->memories[i], type, offset);
             offset += memory_bytes(memory);
         } else {
             text_printf(p->out, "    %s", memory->space == MEMORY_SHARED ? "__shared__ __align__(16) " : "");
@@ -447,7 +460,8 @@ void cuda_put_function(const struct kernel *kernel, const char *name, expr value
     text_printf(out, "DEVICE %s %s(", cuda_value_type(expr_at(kernel->pool, value)->dtype), name);
     for (uint32_t i = 1; i < kernel->variables.count; i++) {
         name_variable(&printer, i);
-        text_printf(out, "%s%s %s", i > 1 ? ", " : "", cuda_value_type(kernel->variables.items[i].dtype), printer.variables[i]);
+        text_printf(out, "%s%s %s", i > 1 ? ", " : "", cuda_value_type(kernel->variables.items[i].dtype),
+                    printer.variables[i]);
     }
     text_put(out, ")\n{\n");
     cuda_begin_statement(&printer, 1, &value);

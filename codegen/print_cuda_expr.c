@@ -1,8 +1,10 @@
-/* Expressions as CUDA C. Where C's own arithmetic is not what expr.def states, a function of the prelude stands for it
- * (print_cuda_prelude.c): wrapping integers, minima with NaN, shifts, exponentials, conversions of storage types.
+/* Expressions as CUDA C. Where C's own arithmetic is not what expr.def states, a function of the prelude
+ * stands for it (print_cuda_prelude.c): wrapping integers, minima with NaN, shifts, exponentials, conversions
+ * of storage types.
  *
- * i64 values that hang on loop variables, thread and block indices, dims and small constants alone are `int` in a kernel
- * of 32-bit indices: prepare guarantees that they fit. Everything loaded from memory stays 64 bits wide. */
+ * i64 values that hang on loop variables, thread and block indices, dims and small constants alone are `int`
+ * in a kernel of 32-bit indices: prepare guarantees that they fit. Everything loaded from memory stays 64
+ * bits wide. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -57,7 +59,8 @@ static bool narrow_leaf(const struct cuda_printer *p, const struct expr_node *no
     }
 }
 
-/* Bounded by the expression's height: collect() names what stands too high, and narrow is memorised bottom up there. */
+/* Bounded by the expression's height: collect() names what stands too high, and narrow is memorised bottom up
+ * there. */
 bool cuda_is_narrow(struct cuda_printer *p, expr e)
 {
     const struct expr_node *node = expr_at(p->kernel->pool, e);
@@ -140,7 +143,8 @@ static void put_named_constant(struct cuda_printer *p, uint32_t tag)
             *at = (char)(*at >= 'a' && *at <= 'z' ? *at - 'a' + 'A' : *at);
         unsigned same = 0;
         for (uint32_t i = 0; i < p->kernel->constants.count; i++)
-            same += p->constants[i] && strcmp(p->kernel->constants.items[i].label, p->kernel->constants.items[tag].label) == 0;
+            same += p->constants[i] &&
+                    strcmp(p->kernel->constants.items[i].label, p->kernel->constants.items[tag].label) == 0;
         p->constants[tag] = same ? arena_printf(p->out->arena, "%s_%u", label, same + 1) : label;
     }
     text_put(p->out, p->constants[tag]);
@@ -184,7 +188,8 @@ static void put_call(struct cuda_printer *p, const char *function, const struct 
     text_put(p->out, ")");
 }
 
-static void put_infix(struct cuda_printer *p, const char *sign, int own, const struct expr_node *node, int precedence)
+static void put_infix(struct cuda_printer *p, const char *sign, int own, const struct expr_node *node,
+                      int precedence)
 {
     bool parentheses = precedence > own;
     const struct expr_node *right = expr_at(p->kernel->pool, node->arguments[1]);
@@ -246,9 +251,12 @@ static void put_bitcast(struct cuda_printer *p, expr e, int precedence)
         enum dtype from, to;
         const char *function;
     } rows[] = {
-        {DTYPE_F32, DTYPE_U32, "__float_as_uint"},       {DTYPE_F32, DTYPE_I32, "__float_as_int"},
-        {DTYPE_U32, DTYPE_F32, "__uint_as_float"},       {DTYPE_I32, DTYPE_F32, "__int_as_float"},
-        {DTYPE_F64, DTYPE_I64, "__double_as_longlong"},  {DTYPE_I64, DTYPE_F64, "__longlong_as_double"},
+        {DTYPE_F32, DTYPE_U32, "__float_as_uint"},
+        {DTYPE_F32, DTYPE_I32, "__float_as_int"},
+        {DTYPE_U32, DTYPE_F32, "__uint_as_float"},
+        {DTYPE_I32, DTYPE_F32, "__int_as_float"},
+        {DTYPE_F64, DTYPE_I64, "__double_as_longlong"},
+        {DTYPE_I64, DTYPE_F64, "__longlong_as_double"},
         {DTYPE_F64, DTYPE_U64, "(unsigned long long)__double_as_longlong"},
         {DTYPE_U64, DTYPE_F64, "__longlong_as_double"},
     };
@@ -304,8 +312,10 @@ static bool put_arithmetic(struct cuda_printer *p, expr e, int precedence)
     switch (node->op) {
     case EXPR_ADD: {
         const struct expr_node *right = expr_at(p->kernel->pool, node->arguments[1]);
-        bool subtracts = cuda_is_narrow(p, e) && right->op == EXPR_CONSTANT && right->value < 0 && !right->extent;
-        plain ? put_infix(p, subtracts ? "-" : "+", CUDA_SUM, node, precedence) : put_call(p, "wrap_add", node);
+        bool subtracts =
+            cuda_is_narrow(p, e) && right->op == EXPR_CONSTANT && right->value < 0 && !right->extent;
+        plain ? put_infix(p, subtracts ? "-" : "+", CUDA_SUM, node, precedence)
+              : put_call(p, "wrap_add", node);
         return true;
     }
     case EXPR_SUB:
@@ -359,8 +369,9 @@ static bool put_float_function(struct cuda_printer *p, const struct expr_node *n
         enum expr_op op;
         const char *single, *real;
     } rows[] = {
-        {EXPR_FMA, "fmaf", "fma"}, {EXPR_SQRT, "__fsqrt_rn", "__dsqrt_rn"}, {EXPR_FLOOR, "floorf", "floor"},
-        {EXPR_CEIL, "ceilf", "ceil"},        {EXPR_TRUNC, "truncf", "trunc"},         {EXPR_ROUND_EVEN, "rintf", "rint"},
+        {EXPR_FMA, "fmaf", "fma"},       {EXPR_SQRT, "__fsqrt_rn", "__dsqrt_rn"},
+        {EXPR_FLOOR, "floorf", "floor"}, {EXPR_CEIL, "ceilf", "ceil"},
+        {EXPR_TRUNC, "truncf", "trunc"}, {EXPR_ROUND_EVEN, "rintf", "rint"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         if (rows[i].op == node->op) {
@@ -459,7 +470,8 @@ static void put_node(struct cuda_printer *p, expr e, int precedence)
         put_convert(p, e, precedence);
     else if (node->op == EXPR_BITCAST)
         put_bitcast(p, e, precedence);
-    else if (!put_arithmetic(p, e, precedence) && !put_float_function(p, node) && !put_logic(p, node, precedence))
+    else if (!put_arithmetic(p, e, precedence) && !put_float_function(p, node) &&
+             !put_logic(p, node, precedence))
         put_kernel_leaf(p, node, precedence);
 }
 
@@ -504,7 +516,8 @@ static bool is_root(expr e, uint32_t count, const expr *roots)
     return false;
 }
 
-/* The index of an element of a small array: constant once the loops are unrolled, so better written where it is used. */
+/* The index of an element of a small array: constant once the loops are unrolled, so better written where it
+ * is used. */
 static bool is_unrolled_index(const struct cuda_printer *p, expr e, unsigned depth)
 {
     const struct expr_node *node = expr_at(p->kernel->pool, e);
@@ -523,11 +536,11 @@ static bool is_unrolled_index(const struct cuda_printer *p, expr e, unsigned dep
 static void put_temporary(struct cuda_printer *p, expr e)
 {
     const struct expr_node *node = expr_at(p->kernel->pool, e);
-    const char *label = node->lanes > 1                       ? "vector"
-                        : node->dtype == DTYPE_BOOL           ? "inside"
-                        : cuda_is_narrow(p, e)                ? "at"
-                        : dtype_is_integer(node->dtype)       ? "bits"
-                                                              : "t";
+    const char *label = node->lanes > 1                 ? "vector"
+                        : node->dtype == DTYPE_BOOL     ? "inside"
+                        : cuda_is_narrow(p, e)          ? "at"
+                        : dtype_is_integer(node->dtype) ? "bits"
+                                                        : "t";
     const char *name = cuda_new_name(p, label);
     cuda_indent(p);
     if (node->lanes > 1)
@@ -539,8 +552,8 @@ static void put_temporary(struct cuda_printer *p, expr e)
     p->names[e] = name;
 }
 
-/* A node gets a temporary when it is used twice and is more than a name, when it is a vector that lanes are taken of, or
- * when the expression would become unreadably (and the printer's recursion too) deep. */
+/* A node gets a temporary when it is used twice and is more than a name, when it is a vector that lanes are
+ * taken of, or when the expression would become unreadably (and the printer's recursion too) deep. */
 void cuda_begin_statement(struct cuda_printer *p, uint32_t count, const expr *roots)
 {
     enum { DEEPEST = 12 };
@@ -559,7 +572,8 @@ void cuda_begin_statement(struct cuda_printer *p, uint32_t count, const expr *ro
             height = below + 1 > height ? below + 1 : height;
         }
         cuda_is_narrow(p, e); /* memorised from the leaves up */
-        bool vector = node->lanes > 1 && node->op != EXPR_PACK && node->op != EXPR_VARIABLE && !is_root(e, count, roots);
+        bool vector = node->lanes > 1 && node->op != EXPR_PACK && node->op != EXPR_VARIABLE &&
+                      !is_root(e, count, roots);
         bool repeated = used > 1 && !(node->dtype == DTYPE_I64 && is_unrolled_index(p, e, 2));
         bool named = node->count && (repeated || height >= DEEPEST || vector);
         if (named)
@@ -582,7 +596,8 @@ void cuda_put_declaration_value(struct cuda_printer *p, expr e)
 {
     const struct expr_node *node = expr_at(p->kernel->pool, e);
     if (node->op == EXPR_THREAD_INDEX || node->op == EXPR_BLOCK_INDEX)
-        text_printf(p->out, "%s.%c", node->op == EXPR_THREAD_INDEX ? "threadIdx" : "blockIdx", "xyz"[node->value]);
+        text_printf(p->out, "%s.%c", node->op == EXPR_THREAD_INDEX ? "threadIdx" : "blockIdx",
+                    "xyz"[node->value]);
     else
         cuda_put_expr(p, e, CUDA_ANY);
 }

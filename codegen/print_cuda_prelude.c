@@ -1,9 +1,9 @@
-/* What a CUDA source begins with: only what its kernels use. The pieces are those of codegen/device/, one definition of
- * functions of one name each; functions that expressions call (exp_f32, f32_from_f16, ...) are printed from their
- * expansion (ir/expr.h), so that they round as on every other executor; and vector types.
+/* What a CUDA source begins with: only what its kernels use. The pieces are those of codegen/device/, one
+ * definition of functions of one name each; functions that expressions call (exp_f32, f32_from_f16, ...) are
+ * printed from their expansion (ir/expr.h), so that they round as on every other executor; and vector types.
  *
- * A piece begins with a line "//! names", or "//! 80+ names" where it needs that compute capability or "//! 80- names"
- * where it is for those below; the line itself is not printed. Pieces may use others. */
+ * A piece begins with a line "//! names", or "//! 80+ names" where it needs that compute capability or "//!
+ * 80- names" where it is for those below; the line itself is not printed. Pieces may use others. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,15 +33,18 @@ struct piece {
     bool used;
 };
 
-/* One piece from the text behind "//! "; NULL behind the last. `out->names` stays NULL where it is not for the machine. */
-static const char *next_piece(const char *at, const struct machine *machine, struct arena *arena, struct piece *out)
+/* One piece from the text behind "//! "; NULL behind the last. `out->names` stays NULL where it is not for
+ * the machine. */
+static const char *next_piece(const char *at, const struct machine *machine, struct arena *arena,
+                              struct piece *out)
 {
     const char *line_end = strchr(at, '\n'), *end = strstr(at, "\n//! ");
     const size_t length = end ? (size_t)(end + 1 - (line_end + 1)) : strlen(line_end + 1);
     char *names = arena_printf(arena, "%.*s", (int)(line_end - at), at), *behind = names;
     const long bound = strtol(names, &behind, 10);
     *out = (struct piece){0};
-    const bool fits = behind == names || (*behind == '+' ? machine->compute_capability >= bound : machine->compute_capability < bound);
+    const bool fits = behind == names || (*behind == '+' ? machine->compute_capability >= bound
+                                                         : machine->compute_capability < bound);
     if (fits) {
         out->names = behind == names ? names : behind + 2;
         out->text = arena_printf(arena, "%.*s", (int)length, line_end + 1);
@@ -124,7 +127,8 @@ static void put_function(const char *name, enum expr_op op, enum dtype to, enum 
 
 static void put_functions(const char *source, struct text *out)
 {
-    static const enum expr_op ops[] = {EXPR_EXP, EXPR_EXP2, EXPR_LOG, EXPR_SIN, EXPR_COS, EXPR_TANH, EXPR_ERF, EXPR_POW, EXPR_SIGMOID};
+    static const enum expr_op ops[] = {EXPR_EXP,  EXPR_EXP2, EXPR_LOG, EXPR_SIN,    EXPR_COS,
+                                       EXPR_TANH, EXPR_ERF,  EXPR_POW, EXPR_SIGMOID};
     for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++)
         for (int dtype = 1; dtype < DTYPE_COUNT; dtype++) {
             const char *name = cuda_function_name(out->arena, ops[i], (enum dtype)dtype, (enum dtype)dtype);

@@ -54,6 +54,7 @@ struct strategy_context {
     struct arena *arena;
     /* buffer of the group: is the value behind it constant (an initialiser or made from initialisers alone)? */
     bool (*is_constant)(const struct strategy_context *context, uint32_t buffer);
+    uint32_t index_bits; /* CUDA: 64: whatever the sizes; 0: as they need */
 };
 
 struct strategy {

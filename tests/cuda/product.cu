@@ -6,8 +6,8 @@ extern "C" __global__ void __launch_bounds__(64)
 kernel_0(const float *__restrict__ a, const float *__restrict__ b, float *__restrict__ out, const float *__restrict__ z)
 {
     constexpr int ROW_TILES = 2, TILE_ROWS = 32, TILE_COLUMNS = 32, DEPTH_END = 28, LOADS_A = 4, A_STRIDE_0 = 28;
-    constexpr int LOADS_B = 8, OWN_COLUMNS = 4, OWN_ROWS = 4, PITCH_A = 16, STAGE_A = 512, B_STRIDE_0 = 140;
-    constexpr int PITCH_B = 32, STAGE_B = 512, TILE_DEPTH = 16, THREADS_Y = 8, THREADS_X = 8, STAGES = 4;
+    constexpr int LOADS_B = 8, OWN_COLUMNS = 4, OWN_ROWS = 4, TILE_DEPTH = 16, PITCH_A = 16, STAGE_A = 512;
+    constexpr int B_STRIDE_0 = 140, PITCH_B = 32, STAGE_B = 512, THREADS_Y = 8, THREADS_X = 8, STAGES = 4;
     constexpr int ROWS = 36, COLUMNS = 140, Z_STRIDE_0 = 140, OUT_STRIDE_0 = 140;
     __shared__ __align__(16) float tile_a[2048]; // stages x row x pitch: 4 x 32 x 16
     __shared__ __align__(16) float tile_b[2048]; // stages x depth x pitch: 4 x 16 x 32
@@ -38,25 +38,22 @@ kernel_0(const float *__restrict__ a, const float *__restrict__ b, float *__rest
     for (int i = 0; i < 16; ++i) {
         sum[i] = 0.0f;
     }
-    copy_async_16(&tile_a[fill_a * PITCH_A + depth_a], &a[a_at]);
-    copy_async_16(&tile_a[(fill_a + 16) * PITCH_A + depth_a], &a[a_at2]);
     #pragma unroll
-    for (int round = 0; round < 2; ++round) {
-        const int k = depth_b + round * 8;
-        copy_async_16(&tile_b[(depth_b + round * 8) * PITCH_B + fill_b], &b[column + k * B_STRIDE_0]);
+    for (int early = 0; early < 3; ++early) {
+        const int first = early * TILE_DEPTH;
+        if (first < DEPTH_END) {
+            const int k = first + depth_a;
+            copy_async_16_or_zero(&tile_a[early * STAGE_A + (fill_a * PITCH_A + depth_a)], &a[a_at + first], k < DEPTH_END);
+            const int k2 = first + depth_a;
+            copy_async_16_or_zero(&tile_a[early * STAGE_A + ((fill_a + 16) * PITCH_A + depth_a)], &a[a_at2 + first], k2 < DEPTH_END);
+            #pragma unroll
+            for (int round = 0; round < 2; ++round) {
+                const int k3 = first + (depth_b + round * 8);
+                copy_async_16_or_zero(&tile_b[early * STAGE_B + ((depth_b + round * 8) * PITCH_B + fill_b)], &b[column + k3 * B_STRIDE_0], k3 < DEPTH_END);
+            }
+        }
+        commit_copies();
     }
-    commit_copies();
-    const int k = depth_a + 16;
-    copy_async_16_or_zero(&tile_a[fill_a * PITCH_A + depth_a + 512], &a[a_at + 16], k < DEPTH_END);
-    const int k2 = depth_a + 16;
-    copy_async_16_or_zero(&tile_a[(fill_a + 16) * PITCH_A + depth_a + 512], &a[a_at2 + 16], k2 < DEPTH_END);
-    #pragma unroll
-    for (int round = 0; round < 2; ++round) {
-        const int k3 = depth_b + round * 8 + 16;
-        copy_async_16_or_zero(&tile_b[(depth_b + round * 8) * PITCH_B + fill_b + 512], &b[column + k3 * B_STRIDE_0], k3 < DEPTH_END);
-    }
-    commit_copies();
-    commit_copies();
     int stage = 0;
     int filled = 3;
     for (int depth = 0; depth < DEPTH_END; depth += TILE_DEPTH) {
@@ -64,22 +61,22 @@ kernel_0(const float *__restrict__ a, const float *__restrict__ b, float *__rest
         __syncthreads();
         const int next = depth + 48;
         if (next < DEPTH_END) {
-            const int k3 = next + depth_a;
-            copy_async_16_or_zero(&tile_a[filled * STAGE_A + (fill_a * PITCH_A + depth_a)], &a[a_at + next], k3 < DEPTH_END);
-            const int k4 = next + depth_a;
-            copy_async_16_or_zero(&tile_a[filled * STAGE_A + ((fill_a + 16) * PITCH_A + depth_a)], &a[a_at2 + next], k4 < DEPTH_END);
+            const int k = next + depth_a;
+            copy_async_16_or_zero(&tile_a[filled * STAGE_A + (fill_a * PITCH_A + depth_a)], &a[a_at + next], k < DEPTH_END);
+            const int k2 = next + depth_a;
+            copy_async_16_or_zero(&tile_a[filled * STAGE_A + ((fill_a + 16) * PITCH_A + depth_a)], &a[a_at2 + next], k2 < DEPTH_END);
             #pragma unroll
             for (int round = 0; round < 2; ++round) {
-                const int k5 = next + (depth_b + round * 8);
-                copy_async_16_or_zero(&tile_b[filled * STAGE_B + ((depth_b + round * 8) * PITCH_B + fill_b)], &b[column + k5 * B_STRIDE_0], k5 < DEPTH_END);
+                const int k3 = next + (depth_b + round * 8);
+                copy_async_16_or_zero(&tile_b[filled * STAGE_B + ((depth_b + round * 8) * PITCH_B + fill_b)], &b[column + k3 * B_STRIDE_0], k3 < DEPTH_END);
             }
         }
         commit_copies();
         #pragma unroll
-        for (int k3 = 0; k3 < TILE_DEPTH; k3 += 4) {
+        for (int k = 0; k < TILE_DEPTH; k += 4) {
             #pragma unroll
             for (int i = 0; i < OWN_ROWS; ++i) {
-                const f32x4 vector = *(const f32x4 *)&tile_a[stage * STAGE_A + ((thread_y + i * THREADS_Y) * PITCH_A + k3)];
+                const f32x4 vector = *(const f32x4 *)&tile_a[stage * STAGE_A + ((thread_y + i * THREADS_Y) * PITCH_A + k)];
                 left[i * 4] = vector.v[0];
                 left[i * 4 + 1] = vector.v[1];
                 left[i * 4 + 2] = vector.v[2];
@@ -87,7 +84,7 @@ kernel_0(const float *__restrict__ a, const float *__restrict__ b, float *__rest
             }
             #pragma unroll
             for (int lane2 = 0; lane2 < 4; ++lane2) {
-                const f32x4 vector = *(const f32x4 *)&tile_b[stage * STAGE_B + ((k3 + lane2) * PITCH_B + thread_x * 4)];
+                const f32x4 vector = *(const f32x4 *)&tile_b[stage * STAGE_B + ((k + lane2) * PITCH_B + thread_x * 4)];
                 right[0] = vector.v[0];
                 right[1] = vector.v[1];
                 right[2] = vector.v[2];

@@ -4,12 +4,15 @@
  * right cases check npy RESULT EXPECTED TOLERANCE       compares two .npy files: max |difference| / max
  * |reference|
  *
+ *     check time FILE                           times the cases of a speed pack: us of a case, then its name
+ *
  * Exit status 0: all right; 1: not. Results are printed one a line. */
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "ir/expr_eval.h"
 #include "runtime/cuda_driver.h"
@@ -113,39 +116,58 @@ static double difference(const unsigned char *got, const unsigned char *want, en
     return largest > 0 ? error / largest : error;
 }
 
-static bool launch(cuda_module module, struct pack_buffer *buffers, char hash[65])
-{
-    char name[64];
-    unsigned grid[3], block[3], shared;
-    cuda_function function;
+/* One launch of a case, with what its arguments point to. */
+struct pack_launch {
+    struct cuda_kernel_node node;
+    char hash[65];
     void *arguments[MOST];
     int64_t wide[MOST];
     int32_t narrow[MOST];
+};
+
+static bool take_launch(cuda_module module, struct pack_buffer *buffers, struct pack_launch *launch)
+{
+    char name[64];
+    struct cuda_kernel_node *node = &launch->node;
     take_text(name, sizeof name);
-    take_text(hash, 65);
+    take_text(launch->hash, sizeof launch->hash);
     for (int i = 0; i < 3; i++)
-        grid[i] = (unsigned)take_number();
+        node->grid[i] = (unsigned)take_number();
     for (int i = 0; i < 3; i++)
-        block[i] = (unsigned)take_number();
-    shared = (unsigned)take_number();
+        node->block[i] = (unsigned)take_number();
+    node->shared_bytes = (unsigned)take_number();
     uint64_t count = take_number();
     for (uint64_t i = 0; i < count; i++)
-        arguments[i] = &buffers[take_number()].memory;
+        launch->arguments[i] = &buffers[take_number()].memory;
     uint64_t bits = take_number(), dims = take_number();
     for (uint64_t i = 0; i < dims; i++) {
-        wide[i] = (int64_t)take_number();
-        narrow[i] = (int32_t)wide[i];
-        arguments[count + i] = bits == 32 ? (void *)&narrow[i] : (void *)&wide[i];
+        launch->wide[i] = (int64_t)take_number();
+        launch->narrow[i] = (int32_t)launch->wide[i];
+        launch->arguments[count + i] = bits == 32 ? (void *)&launch->narrow[i] : (void *)&launch->wide[i];
     }
-    if (!good(cuda->module_function(&function, module, name), "kernel"))
-        return false;
-    if (shared &&
-        !good(cuda->function_set(function, CUDA_FUNCTION_DYNAMIC_SHARED, (int)shared), "shared memory"))
-        return false;
-    if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0)
-        return true;
-    return good(cuda->launch(function, grid[0], grid[1], grid[2], block[0], block[1], block[2], shared, NULL,
-                             arguments, NULL),
+    node->arguments = launch->arguments;
+    node->extra = NULL;
+    return good(cuda->module_function(&node->function, module, name), "kernel") &&
+           (!node->shared_bytes ||
+            good(cuda->function_set(node->function, CUDA_FUNCTION_DYNAMIC_SHARED, (int)node->shared_bytes),
+                 "shared memory"));
+}
+
+static bool has_blocks(const struct cuda_kernel_node *node)
+{
+    return node->grid[0] && node->grid[1] && node->grid[2];
+}
+
+static bool launch(cuda_module module, struct pack_buffer *buffers, char hash[65])
+{
+    struct pack_launch one;
+    const struct cuda_kernel_node *node = &one.node;
+    bool right = take_launch(module, buffers, &one);
+    memcpy(hash, one.hash, sizeof one.hash);
+    if (!right || !has_blocks(node))
+        return right;
+    return good(cuda->launch(node->function, node->grid[0], node->grid[1], node->grid[2], node->block[0],
+                             node->block[1], node->block[2], node->shared_bytes, NULL, node->arguments, NULL),
                 "launch");
 }
 
@@ -245,10 +267,118 @@ static bool run_case(FILE *hashes_out)
     return right;
 }
 
-static int run_pack(const char *path, const char *hashes_path)
+/* ---- timing
+ * ---------------------------------------------------------------------------------------------------------
+ */
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Random numbers in [-1, 1): zeros would run at other clocks. */
+static bool make_random_buffer(struct pack_buffer *b)
+{
+    static const size_t slack = 1024;
+    float *image = malloc(b->bytes + slack);
+    uint64_t state = b->bytes + 1;
+    if (!image || !good(cuda->allocate(&b->memory, b->bytes + slack), "allocate"))
+        return false;
+    for (uint64_t i = 0; i < b->bytes / sizeof *image; i++) {
+        state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        image[i] = (float)(state >> 40) / 8388608.0f - 1;
+    }
+    bool done = good(cuda->copy_in_now(b->memory, image, b->bytes), "copy");
+    free(image);
+    return done;
+}
+
+/* Seconds of one run: the case's launches, chained many times over in a graph. */
+static bool time_launches(struct pack_launch *launches, uint64_t count, double *seconds)
+{
+    enum { TURNS = 7, MOST_COPIES = 200 };
+    cuda_graph_handle graph;
+    cuda_executable executable;
+    cuda_node last = NULL, node;
+    double times[TURNS];
+    uint64_t copies = 10;
+    for (int pass = 0; pass < 2; pass++) {
+        bool done = good(cuda->graph_create(&graph, 0), "graph");
+        last = NULL;
+        for (uint64_t i = 0; done && i < copies; i++)
+            for (uint64_t k = 0; done && k < count; k++) {
+                done = good(cuda->graph_add_kernel(&node, graph, &last, last ? 1 : 0, &launches[k].node),
+                            "node");
+                last = node;
+            }
+        if (!done || !good(cuda->graph_instantiate(&executable, graph, 0), "instantiate"))
+            return false;
+        for (int turn = -2; turn < TURNS; turn++) {
+            const double start = now();
+            if (!good(cuda->graph_launch(executable, NULL), "launch") ||
+                !good(cuda->context_synchronise(), "run"))
+                return false;
+            if (turn >= 0)
+                times[turn] = (now() - start) / (double)copies;
+        }
+        cuda->executable_destroy(executable);
+        cuda->graph_destroy(graph);
+        for (int i = 1; i < TURNS; i++)
+            for (int k = i; k > 0 && times[k] < times[k - 1]; k--) {
+                const double swapped = times[k];
+                times[k] = times[k - 1];
+                times[k - 1] = swapped;
+            }
+        *seconds = times[TURNS / 2];
+        /* Long enough that one launch and one wait say nothing. */
+        copies =
+            *seconds > 0 && 0.004 / *seconds < MOST_COPIES ? (uint64_t)(0.004 / *seconds) + 4 : MOST_COPIES;
+    }
+    return true;
+}
+
+static bool time_case(void)
+{
+    char name[256];
+    static struct pack_buffer buffers[MOST];
+    static struct pack_launch launches[4];
+    cuda_module module = NULL;
+    double seconds = 0;
+    take_text(name, sizeof name);
+    uint64_t image_bytes = take_number();
+    const unsigned char *image = take(image_bytes);
+    uint64_t count = take_number();
+    bool done = count <= MOST;
+    for (uint64_t i = 0; i < count && i < MOST; i++) {
+        struct pack_buffer *b = &buffers[i];
+        b->role = take_number();
+        b->dtype = take_number();
+        memcpy(&b->tolerance, take(sizeof b->tolerance), sizeof b->tolerance);
+        b->bytes = take_number();
+        done = make_random_buffer(b) && done;
+    }
+    done = good(cuda->module_load(&module, image, 0, NULL, NULL), "load") && done;
+    uint64_t launch_count = take_number();
+    for (uint64_t i = 0; i < launch_count && i < 4; i++)
+        done = take_launch(module, buffers, &launches[i]) && done;
+    done = done && launch_count <= 4 && time_launches(launches, launch_count, &seconds);
+    for (uint64_t i = 0; i < count && i < MOST; i++)
+        cuda->release(buffers[i].memory);
+    if (module)
+        cuda->module_unload(module);
+    if (done)
+        printf("%10.2f us  %s\n", 1e6 * seconds, name);
+    else
+        printf("FAIL           %s\n", name);
+    fflush(stdout);
+    return done;
+}
+
+static void open_pack(const char *path)
 {
     size_t bytes;
-    unsigned failed = 0, count = 0;
     struct runtime_error error = {0};
     cuda_device_number device;
     cuda_context context;
@@ -257,14 +387,29 @@ static int run_pack(const char *path, const char *hashes_path)
     if (!good(cuda->device_get(&device, 0), "device") ||
         !good(cuda->primary_retain(&context, device), "context") ||
         !good(cuda->context_push(context), "context"))
-        return 1;
+        stop("no CUDA device");
     at = read_file(path, &bytes);
     end = at + bytes;
+    if (memcmp(take(sizeof PACK_MAGIC - 1), PACK_MAGIC, sizeof PACK_MAGIC - 1) != 0)
+        stop("not a pack");
+}
+
+static int time_pack(const char *path)
+{
+    unsigned failed = 0;
+    open_pack(path);
+    while (take_number() == 1)
+        failed += !time_case();
+    return failed ? 1 : 0;
+}
+
+static int run_pack(const char *path, const char *hashes_path)
+{
+    unsigned failed = 0, count = 0;
+    open_pack(path);
     FILE *hashes = fopen(hashes_path, "a");
     if (!hashes)
         stop(hashes_path);
-    if (memcmp(take(sizeof PACK_MAGIC - 1), PACK_MAGIC, sizeof PACK_MAGIC - 1) != 0)
-        stop("not a pack");
     for (; take_number() == 1; count++)
         failed += !run_case(hashes);
     fclose(hashes);
@@ -323,6 +468,8 @@ int main(int argc, char **argv)
         return run_pack(argv[2], argv[3]);
     if (argc == 5 && strcmp(argv[1], "npy") == 0)
         return compare_npy(argv[2], argv[3], strtod(argv[4], NULL));
-    stop("usage: check pack FILE HASHES | check npy RESULT EXPECTED TOLERANCE");
+    if (argc == 3 && strcmp(argv[1], "time") == 0)
+        return time_pack(argv[2]);
+    stop("usage: check pack FILE HASHES | check time FILE | check npy RESULT EXPECTED TOLERANCE");
     return 2;
 }

@@ -2,7 +2,8 @@
  * case a cubin, its launches, inputs and the interpreter's results. tests/gpu/check.c reads it.
  *
  *     pack FILE ARCHITECTURE
- *     pack hashes ARCHITECTURE       prints the hashes of the cases' kernels instead; needs no NVRTC */
+ *     pack hashes ARCHITECTURE       prints the hashes of the cases' kernels instead; needs no NVRTC
+ *     pack speed FILE ARCHITECTURE   sizes of real models under many configurations, for `check time` */
 #include <stdio.h>
 #include <string.h>
 
@@ -106,6 +107,27 @@ static void put_launches(FILE *out, const struct gpu_run *run)
     }
 }
 
+/* For timing: only sizes. */
+static void put_sizes(FILE *out, const struct gpu_run *run)
+{
+    const struct definition *d = &run->group.body;
+    const uint32_t own = d->buffers.count, temporaries = run->lowered.temporaries.count;
+    const uint32_t count = own + temporaries + run->lowered.derived.count;
+    put_number(out, count);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct tensor_type *type =
+            i < own ? &d->buffers.items[i].type
+            : i < own + temporaries
+                ? &run->lowered.temporaries.items[i - own].type
+                : &run->lowered.derived.items[i - own - temporaries].recipe.buffers.items[1].type;
+        const double none = 0;
+        put_number(out, PACK_RANDOM);
+        put_number(out, (uint64_t)type->dtype);
+        put(out, &none, sizeof none);
+        put_number(out, gpu_run_bytes(run, type));
+    }
+}
+
 static void put_image(FILE *out, const struct gpu_run *run, const struct nvrtc *nvrtc)
 {
     struct arena *arena = run->context.arena;
@@ -152,7 +174,8 @@ static void write_pack(void **state)
             gpu_run_expect(run);
             put_number(out, 1);
             put_text(out,
-                     arena_printf(&arena, "%s, %s, candidate %u", made->name, made->strategy, candidate));
+                     arena_printf(&arena, "%s, %s, candidate %u%s", made->name, made->strategy, candidate,
+                                  run->context.index_bits ? ", as the first with 64-bit indices" : ""));
             put_image(out, run, nvrtc);
             put_buffers(out, run);
             put_launches(out, run);
@@ -184,16 +207,62 @@ static void print_hashes(void **state)
     arena_release(&arena);
 }
 
+static void write_speed(void **state)
+{
+    (void)state;
+    enum { EACH = 1, MOST = 24 };
+    TEST_ARENA(arena);
+    struct diagnostics diagnostics;
+    diagnostics_init(&diagnostics, &arena, "pack");
+    struct nvrtc *nvrtc = nvrtc_open(&arena, &diagnostics);
+    FILE *out = fopen(pack_path, "wb");
+    const struct machine *machine = machine_find(pack_architecture);
+    assert_non_null(nvrtc);
+    assert_non_null(out);
+    assert_non_null(machine);
+    put(out, PACK_MAGIC, sizeof PACK_MAGIC - 1);
+    struct gpu_case *made;
+    for (uint32_t i = 0; (made = gpu_speed_case_make(&arena, i)); i++) {
+        struct config configs[MOST];
+        const uint32_t count = gpu_run_variety(&arena, made, machine, EACH, configs, MOST);
+        for (uint32_t k = 0; k < count; k++) {
+            struct gpu_run *run = arena_new(&arena, struct gpu_run);
+            struct text name;
+            gpu_run_build(run, &arena, made, machine, &configs[k]);
+            text_init(&name, &arena);
+            text_printf(&name, "%-32s ", made->name);
+            gpu_run_describe(run, &name);
+            put_number(out, 1);
+            put_text(out, name.data);
+            put_image(out, run, nvrtc);
+            put_sizes(out, run);
+            put_launches(out, run);
+        }
+        printf("%s: %u\n", made->name, (unsigned)count);
+    }
+    put_number(out, 0);
+    assert_int_equal(fclose(out), 0);
+    nvrtc_close(nvrtc);
+    arena_release(&arena);
+}
+
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(write_pack)},
-                            hashes[] = {cmocka_unit_test(print_hashes)};
+    const struct CMUnitTest pack[] = {cmocka_unit_test(write_pack)},
+                            hashes[] = {cmocka_unit_test(print_hashes)},
+                            speed[] = {cmocka_unit_test(write_speed)};
+    if (argc == 4 && strcmp(argv[1], "speed") == 0) {
+        pack_path = argv[2];
+        pack_architecture = argv[3];
+        return cmocka_run_group_tests(speed, NULL, NULL);
+    }
     if (argc != 3) {
-        fprintf(stderr, "usage: pack FILE ARCHITECTURE\n");
+        fprintf(stderr,
+                "usage: pack FILE ARCHITECTURE | pack hashes ARCHITECTURE | pack speed FILE ARCHITECTURE\n");
         return 2;
     }
     pack_path = argv[1];
     pack_architecture = argv[2];
     return strcmp(pack_path, "hashes") == 0 ? cmocka_run_group_tests(hashes, NULL, NULL)
-                                            : cmocka_run_group_tests(tests, NULL, NULL);
+                                            : cmocka_run_group_tests(pack, NULL, NULL);
 }

@@ -6,6 +6,6 @@
 
 #define PACK_MAGIC "gpucc pack 1\n"
 
-enum { PACK_INPUT, PACK_OUTPUT, PACK_SCRATCH };
+enum { PACK_INPUT, PACK_OUTPUT, PACK_SCRATCH, PACK_RANDOM /* no content follows: for timing */ };
 
 #endif

@@ -71,7 +71,8 @@ void host_batch_compile(struct host_batch *batch)
     text_init(&source, arena);
     text_printf(&source, "#define ON_HOST\n#include \"%s/tests/harness/cuda_on_host.hh\"\n",
                 GPUCC_SOURCE_FOLDER);
-    static const struct machine host = {.name = "host", .kind = TARGET_CUDA}; /* cuda_on_host.hh stands for what asm does */
+    static const struct machine host = {.name = "host",
+                                        .kind = TARGET_CUDA}; /* cuda_on_host.hh stands for what asm does */
     print_cuda_prelude(batch->source.data, &host, &source);
     put_host_source(&source, batch->source.data);
     assert_true(temporary_folder(arena, &batch->folder));
@@ -131,7 +132,8 @@ bool host_batch_nvrtc(const struct host_batch *batch, const struct machine *mach
     text_init(&source, batch->arena);
     print_cuda_prelude(batch->source.data, machine, &source);
     text_put(&source, batch->source.data);
-    const char *options[] = {arena_printf(batch->arena, "--gpu-architecture=%s", machine->name), "--fmad=false"};
+    const char *options[] = {arena_printf(batch->arena, "--gpu-architecture=%s", machine->name),
+                             "--fmad=false"};
     struct nvrtc_result result;
     bool good = nvrtc_compile(nvrtc, source.data, options, 2, false, &result);
     if (!good)

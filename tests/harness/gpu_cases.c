@@ -20,13 +20,18 @@ struct row {
     int64_t sizes[3][5];
     struct conv_shape conv;
     int64_t axis;
-    int flags; /* Gemm: 1: the second factor is transposed; Conv: 1: the weights are known when the bundle is written */
+    int flags; /* Gemm: 1: the second factor is transposed; Conv: 1: the weights are known when the bundle is
+                  written */
 };
 
 static const struct row rows[] = {
 #include "tests/harness/gpu_cases.def"
 };
 enum { ROWS = sizeof rows / sizeof rows[0] };
+
+static const struct row speed_rows[] = {
+#include "tests/harness/gpu_speed_cases.def"
+};
 
 static struct tensor tensor_row(struct arena *arena, enum dtype dtype, const int64_t *sizes)
 {
@@ -129,25 +134,24 @@ static void finish_case(struct gpu_case *made, enum finish finish)
     store->value = expr_binary(pool, EXPR_MAX, value, expr_float(pool, type.dtype, 0));
 }
 
-struct gpu_case *gpu_case_make(struct arena *arena, uint32_t index)
+static struct gpu_case *build_case(struct arena *arena, const struct row *row, bool symbolic)
 {
-    if (index >= 2 * ROWS)
-        return NULL;
-    const struct row *row = &rows[index / 2];
     struct gpu_case *made = arena_new(arena, struct gpu_case);
     struct symbols *symbols = arena_new(arena, struct symbols);
     struct op_case c;
     struct diagnostics diagnostics;
     made->graph = graph_new(arena);
-    made->name = arena_printf(arena, "%s%s", row->name, index % 2 ? ", symbols" : "");
+    made->name = arena_printf(arena, "%s%s", row->name, symbolic ? ", symbols" : "");
     made->strategy = row->strategy;
     /* Free sizes prove no run. */
-    made->candidates = index % 2 && strcmp(row->strategy, "gpu_pointwise") == 0 ? 0 : row->candidates;
+    made->candidates = symbolic && strcmp(row->strategy, "gpu_pointwise") == 0 ? 0 : row->candidates;
     made->constant = row->op == OP_Conv && row->flags;
     /* Of a constant's sizes and the channels that meet them nothing is open. */
-    enum { OPEN = 1 << 0 | 1 << 2 | 1 << 3 | 1 << 9 | 1 << 11 | 1 << 12 }; /* n, h, w of the input and of the result */
+    enum {
+        OPEN = 1 << 0 | 1 << 2 | 1 << 3 | 1 << 9 | 1 << 11 | 1 << 12
+    }; /* n, h, w of the input and of the result */
     *symbols = (struct symbols){
-        .dims = &made->graph->dims, .symbolic = index % 2, .known = made->constant ? ~(uint64_t)OPEN : 0};
+        .dims = &made->graph->dims, .symbolic = symbolic, .known = made->constant ? ~(uint64_t)OPEN : 0};
     made->symbols = symbols->values;
     make_case(arena, row, &c);
     diagnostics_init(&diagnostics, arena, row->name);
@@ -157,6 +161,17 @@ struct gpu_case *gpu_case_make(struct arena *arena, uint32_t index)
         fail_msg("%s: %s", row->name, diagnostics.items.items[0].message);
     finish_case(made, row->finish);
     return made;
+}
+
+struct gpu_case *gpu_case_make(struct arena *arena, uint32_t index)
+{
+    return index < 2 * ROWS ? build_case(arena, &rows[index / 2], index % 2) : NULL;
+}
+
+struct gpu_case *gpu_speed_case_make(struct arena *arena, uint32_t index)
+{
+    return index < sizeof speed_rows / sizeof speed_rows[0] ? build_case(arena, &speed_rows[index], false)
+                                                            : NULL;
 }
 
 /* ---- runs
@@ -192,7 +207,7 @@ int64_t gpu_run_dim(const struct gpu_run *run, dim d)
     return value;
 }
 
-static uint64_t bytes_of(const struct gpu_run *run, const struct tensor_type *type)
+uint64_t gpu_run_bytes(const struct gpu_run *run, const struct tensor_type *type)
 {
     int64_t count = 1;
     for (int i = 0; i < type->rank; i++)
@@ -211,32 +226,80 @@ static void fill(void *data, enum dtype dtype, uint64_t bytes, uint64_t seed)
     }
 }
 
+static void open_run(struct gpu_run *run, struct arena *arena, const struct gpu_case *from,
+                     const struct machine *machine)
+{
+    *run = (struct gpu_run){.from = from, .group = {.body = from->definition}};
+    run->group.values = arena_new_array(arena, value_id, from->definition.buffers.count);
+    run->context =
+        (struct strategy_context){.graph = from->graph,
+                                  .group = &run->group,
+                                  .machine = machine,
+                                  .arena = arena,
+                                  .is_constant = from->constant ? second_constant : nothing_constant};
+}
+
+static void build_run(struct gpu_run *run)
+{
+    struct text why;
+    text_init(&why, run->context.arena);
+    if (!named(run->from->strategy)->build(&run->context, &run->config, &run->lowered, &why))
+        fail_msg("%s: %s", run->from->name, why.data);
+}
+
 bool gpu_run_make(struct gpu_run *run, struct arena *arena, const struct gpu_case *from,
-                  const struct machine *machine, uint32_t candidate)
+                  const struct machine *machine, uint32_t number)
 {
     struct text why;
     struct config candidates[64];
     text_init(&why, arena);
-    if (candidate >= from->candidates)
-        return false;
-    *run = (struct gpu_run){.from = from, .group = {.body = from->definition}};
-    run->group.values = arena_new_array(arena, value_id, from->definition.buffers.count);
-    run->context = (struct strategy_context){.graph = from->graph,
-                                             .group = &run->group,
-                                             .machine = machine,
-                                             .arena = arena,
-                                             .is_constant = from->constant ? second_constant : nothing_constant};
+    open_run(run, arena, from, machine);
     const struct strategy *strategy = named(from->strategy);
+    if (from->candidates == 0)
+        return false;
     if (!strategy->fits(&run->context, &why))
         fail_msg("%s does not fit %s: %s", from->strategy, from->name, why.data);
     uint32_t count = strategy->candidates(&run->context, candidates, 64);
     assert_true(count > 0);
-    if (candidate >= count)
+    count = count < from->candidates ? count : from->candidates;
+    if (number > count)
         return false;
-    run->config = candidates[candidate];
-    if (!strategy->build(&run->context, &run->config, &run->lowered, &why))
-        fail_msg("%s: %s", from->name, why.data);
+    run->context.index_bits = number == count ? 64 : 0;
+    run->config = candidates[number == count ? 0 : number];
+    build_run(run);
     return true;
+}
+
+void gpu_run_build(struct gpu_run *run, struct arena *arena, const struct gpu_case *from,
+                   const struct machine *machine, const struct config *config)
+{
+    open_run(run, arena, from, machine);
+    run->config = *config;
+    build_run(run);
+}
+
+uint32_t gpu_run_variety(struct arena *arena, const struct gpu_case *from, const struct machine *machine,
+                         uint32_t each, struct config *out, uint32_t limit)
+{
+    enum { ALL = 1024, TILE_NUMBERS = 5 };
+    struct gpu_run run;
+    struct config *all = arena_new_array(arena, struct config, ALL);
+    open_run(&run, arena, from, machine);
+    const uint32_t count = named(from->strategy)->candidates(&run.context, all, ALL);
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < count && kept < limit; i++) {
+        uint32_t same = 0;
+        for (uint32_t k = 0; k < kept; k++)
+            same += memcmp(out[k].value, all[i].value, TILE_NUMBERS * sizeof all[i].value[0]) == 0;
+        if (same < each)
+            out[kept++] = all[i];
+    }
+    return kept;
+}
+
+void gpu_run_describe(const struct gpu_run *run, struct text *out)
+{
+    named(run->from->strategy)->describe(&run->config, out);
 }
 
 void gpu_run_expect(struct gpu_run *run)
@@ -245,7 +308,7 @@ void gpu_run_expect(struct gpu_run *run)
     const struct definition *d = &run->group.body;
     for (uint32_t i = 0; i < d->buffers.count; i++) {
         const struct buffer *buffer = &d->buffers.items[i];
-        run->bytes[i] = bytes_of(run, &buffer->type);
+        run->bytes[i] = gpu_run_bytes(run, &buffer->type);
         run->buffers[i] = run->expected[i] = arena_alloc(arena, run->bytes[i]);
         if (buffer->role == BUFFER_INPUT) {
             fill(run->buffers[i], buffer->type.dtype, run->bytes[i], i + 1);
@@ -257,10 +320,11 @@ void gpu_run_expect(struct gpu_run *run)
     assert_int_equal(interpret(d, run->from->symbols, run->expected, NULL, &system_allocator), INTERP_DONE);
     for (uint32_t i = 0; i < run->lowered.derived.count; i++) {
         const struct derived *derived = &run->lowered.derived.items[i];
-        run->derived_bytes[i] = bytes_of(run, &derived->recipe.buffers.items[1].type);
+        run->derived_bytes[i] = gpu_run_bytes(run, &derived->recipe.buffers.items[1].type);
         run->derived[i] = arena_alloc(arena, run->derived_bytes[i]);
         void *buffers[] = {run->expected[derived->source], run->derived[i]};
-        assert_int_equal(interpret(&derived->recipe, run->from->symbols, buffers, NULL, &system_allocator), INTERP_DONE);
+        assert_int_equal(interpret(&derived->recipe, run->from->symbols, buffers, NULL, &system_allocator),
+                         INTERP_DONE);
     }
 }
 

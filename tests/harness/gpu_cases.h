@@ -19,6 +19,9 @@ struct gpu_case {
 /* The list's case, or NULL behind the last. */
 struct gpu_case *gpu_case_make(struct arena *arena, uint32_t index);
 
+/* Sizes of real models, for timing: never run by the interpreter. */
+struct gpu_case *gpu_speed_case_make(struct arena *arena, uint32_t index);
+
 /* A case under one configuration: kernels, and buffers with random inputs. */
 struct gpu_run {
     struct strategy_context context;
@@ -33,9 +36,16 @@ struct gpu_run {
     uint64_t derived_bytes[4];
 };
 
-/* False: the strategy has no such candidate. `machine`: a CUDA one. */
+/* False: there is no such run: the case's candidates, then the first one with 64-bit indices. `machine`: a CUDA one. */
 bool gpu_run_make(struct gpu_run *run, struct arena *arena, const struct gpu_case *from,
-                  const struct machine *machine, uint32_t candidate);
+                  const struct machine *machine, uint32_t number);
+/* Of all candidates, the cheapest `each` of every tile (the configuration's first four numbers); returns how many. */
+uint32_t gpu_run_variety(struct arena *arena, const struct gpu_case *from, const struct machine *machine, uint32_t each,
+                         struct config *out, uint32_t limit);
+void gpu_run_build(struct gpu_run *run, struct arena *arena, const struct gpu_case *from, const struct machine *machine,
+                   const struct config *config);
+uint64_t gpu_run_bytes(const struct gpu_run *run, const struct tensor_type *type);
+void gpu_run_describe(const struct gpu_run *run, struct text *out);
 void gpu_run_expect(struct gpu_run *run);
 /* Fails the test where an output differs. */
 void gpu_run_compare(const struct gpu_run *run, uint32_t buffer, const void *result);

@@ -38,9 +38,10 @@ static void launch_all(const struct host_batch *batch, struct pending *p)
         void *arguments[MAX_KERNEL_MEMORIES];
         long long dims[MAX_KERNEL_DIMS], grid[3];
         for (uint32_t k = 0; k < launch->kernel->global_count; k++)
-            arguments[k] = launch->arguments[k].kind == ARGUMENT_TEMPORARY ? temporaries[launch->arguments[k].index]
-                           : launch->arguments[k].kind == ARGUMENT_DERIVED ? derived[launch->arguments[k].index]
-                                                                           : buffers[launch->arguments[k].index];
+            arguments[k] =
+                launch->arguments[k].kind == ARGUMENT_TEMPORARY ? temporaries[launch->arguments[k].index]
+                : launch->arguments[k].kind == ARGUMENT_DERIVED ? derived[launch->arguments[k].index]
+                                                                : buffers[launch->arguments[k].index];
         for (uint32_t k = 0; k < launch->kernel->dims.count; k++)
             dims[k] = gpu_run_dim(run, launch->kernel->dims.items[k]);
         for (int k = 0; k < 3; k++)
@@ -59,9 +60,9 @@ static void launch_all(const struct host_batch *batch, struct pending *p)
         guarded_release(derived[i], run->derived_bytes[i]);
 }
 
-static void test_strategies(void **state)
+/* All runs of a machine with asynchronous copies; of one without, the first few of each case. */
+static void run_strategies(const struct machine *machine, uint32_t most)
 {
-    (void)state;
     TEST_ARENA(arena);
     struct host_batch batch;
     struct pending *runs = arena_new_array(&arena, struct pending, MOST_RUNS);
@@ -71,13 +72,13 @@ static void test_strategies(void **state)
     for (uint32_t i = 0; (made = gpu_case_make(&arena, i)); i++) {
         if (getenv("GPUCC_ONLY") && !strstr(made->name, getenv("GPUCC_ONLY")))
             continue;
-        for (uint32_t candidate = 0; count < MOST_RUNS; candidate++) {
+        for (uint32_t number = 0; count < MOST_RUNS && number < most; number++) {
             struct pending *p = &runs[count];
-            if (!gpu_run_make(&p->run, &arena, made, machine_find("sm_80"), candidate))
+            if (!gpu_run_make(&p->run, &arena, made, machine, number))
                 break;
             p->first_kernel = batch.kernel_count;
             for (uint32_t k = 0; k < p->run.lowered.launches.count; k++)
-                host_batch_add(&batch, p->run.lowered.launches.items[k].kernel, machine_find("sm_80"));
+                host_batch_add(&batch, p->run.lowered.launches.items[k].kernel, machine);
             count++;
         }
     }
@@ -91,33 +92,68 @@ static void test_strategies(void **state)
     arena_release(&arena);
 }
 
+static void test_strategies(void **state)
+{
+    (void)state;
+    run_strategies(machine_find("sm_80"), UINT32_MAX);
+}
+
+static void test_without_asynchronous_copies(void **state)
+{
+    (void)state;
+    run_strategies(machine_find("sm_75"), 2);
+}
+
+static void compile_all(struct arena *arena, const struct machine *machine, uint32_t most_cases, bool wide)
+{
+    struct host_batch batch;
+    struct gpu_case *made;
+    host_batch_begin(&batch, arena);
+    for (uint32_t i = 0, taken = 0; (made = gpu_case_make(arena, i)) && taken < most_cases; i++) {
+        struct gpu_run run;
+        /* Run `candidates` is the first candidate with 64-bit indices. */
+        uint32_t number = 0;
+        while (wide && gpu_run_make(&run, arena, made, machine, number) && !run.context.index_bits)
+            number++;
+        if (!gpu_run_make(&run, arena, made, machine, number))
+            continue;
+        for (uint32_t k = 0; k < run.lowered.launches.count; k++)
+            host_batch_add(&batch, run.lowered.launches.items[k].kernel, machine);
+        taken++;
+    }
+    if (!host_batch_nvrtc(&batch, machine))
+        skip();
+    host_batch_end(&batch);
+}
+
 /* The cheapest candidate of each case; the others differ by numbers alone. */
 static void test_nvrtc(void **state)
 {
     (void)state;
     TEST_ARENA(arena);
-    static const char *const architectures[] = {"sm_80", "sm_90a"};
-    for (unsigned a = 0; a < 2; a++) {
-        const struct machine *machine = machine_find(architectures[a]);
-        struct host_batch batch;
-        struct gpu_case *made;
-        host_batch_begin(&batch, &arena);
-        for (uint32_t i = 0; (made = gpu_case_make(&arena, i)); i++) {
-            struct gpu_run run;
-            if (!gpu_run_make(&run, &arena, made, machine, 0))
-                continue;
-            for (uint32_t k = 0; k < run.lowered.launches.count; k++)
-                host_batch_add(&batch, run.lowered.launches.items[k].kernel, machine);
-        }
-        if (!host_batch_nvrtc(&batch, machine))
-            skip();
-        host_batch_end(&batch);
-    }
+    compile_all(&arena, machine_find("sm_90a"), UINT32_MAX, false);
+    compile_all(&arena, machine_find("sm_75"), UINT32_MAX, false); /* without asynchronous copies */
+    compile_all(&arena, machine_find("sm_80"), UINT32_MAX, true);
+    arena_release(&arena);
+}
+
+/* Every other CUDA target: what differs is in the machine table; some kernels show that NVRTC knows the name.
+ */
+static void test_targets(void **state)
+{
+    (void)state;
+    enum { SOME = 3 };
+    TEST_ARENA(arena);
+    for (uint32_t i = 0; machine_row(i); i++)
+        if (machine_row(i)->kind == TARGET_CUDA)
+            compile_all(&arena, machine_row(i), SOME, false);
     arena_release(&arena);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_strategies), cmocka_unit_test(test_nvrtc)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_strategies),
+                                       cmocka_unit_test(test_without_asynchronous_copies),
+                                       cmocka_unit_test(test_nvrtc), cmocka_unit_test(test_targets)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,21 @@
-/* Kernel IR of a tiled contraction: which tile a block has, the loop over the depth, the sums. See contraction.h. */
+/* Kernel IR of a tiled contraction: which tile a block has, the loop over the depth, the sums. See
+ * contraction.h. */
 #include <string.h>
 
 #include "codegen/strategy/gpu/contraction_build.h"
 
 enum { LANES_X = 8 }; /* of a warp: 8 side by side along the columns, 4 along the rows */
 
-/* ---- which tile this block has ------------------------------------------------------------------------------------- */
+/* ---- which tile this block has
+ * ------------------------------------------------------------------------------------- */
 
 /* Threads of a warp are 8 by 4, so that it reads few different vectors of both tiles. */
 static void place_thread(struct builder *b, struct block *top)
 {
     struct dims *dims = b->pool->dims;
     const int64_t lanes_y = WARP / LANES_X, warps_x = b->threads_x / LANES_X;
-    b->thread = build_declare(top, "thread", kernel_thread_index(b->k.kernel, 0, dim_constant(dims, b->threads)));
+    b->thread =
+        build_declare(top, "thread", kernel_thread_index(b->k.kernel, 0, dim_constant(dims, b->threads)));
     const expr lane = build_declare(top, "lane", binary(b, EXPR_INDEX_MOD, b->thread, number(b, WARP)));
     const expr warp = build_declare(top, "warp", binary(b, EXPR_INDEX_DIV, b->thread, number(b, WARP)));
     const expr across = named(b, warps_x, "warps_x");
@@ -31,39 +34,46 @@ static void begin_block(struct builder *b, struct block *top)
     const struct contraction_plan *plan = b->plan;
     const dim row_tiles =
         dim_ceil_div(dims, plan->operands[SIDE_ROWS].extent, dim_constant(dims, b->config[CONFIG_ROWS]));
-    const dim column_tiles =
-        dim_ceil_div(dims, plan->operands[SIDE_COLUMNS].extent, dim_constant(dims, b->config[CONFIG_COLUMNS]));
+    const dim column_tiles = dim_ceil_div(dims, plan->operands[SIDE_COLUMNS].extent,
+                                          dim_constant(dims, b->config[CONFIG_COLUMNS]));
     const dim parts = dim_constant(dims, b->config[CONFIG_SPLIT]);
     const dim tiles = dim_mul(dims, row_tiles, column_tiles);
     kernel->grid[0] = dim_mul(dims, dim_mul(dims, tiles, plan->batches), parts);
     kernel->block[0] = (uint32_t)b->threads;
     place_thread(b, top);
     const expr block = build_declare(top, "block", kernel_block_index(kernel, 0, kernel->grid[0]));
-    const expr columns = kernel_size(kernel, column_tiles, "column_tiles"), rows = kernel_size(kernel, row_tiles, "row_tiles");
+    const expr columns = kernel_size(kernel, column_tiles, "column_tiles"),
+               rows = kernel_size(kernel, row_tiles, "row_tiles");
     /* Blocks side by side share the columns: those are a convolution's pixels, read once from memory. */
     expr rest = build_declare(top, "rest", binary(b, EXPR_INDEX_DIV, block, rows));
     b->first_row = build_declare(
-        top, "first_row", times(b, binary(b, EXPR_INDEX_MOD, block, rows), named(b, b->config[CONFIG_ROWS], "tile_rows")));
-    b->first_column =
-        build_declare(top, "first_column",
-                      times(b, binary(b, EXPR_INDEX_MOD, rest, columns), named(b, b->config[CONFIG_COLUMNS], "tile_columns")));
+        top, "first_row",
+        times(b, binary(b, EXPR_INDEX_MOD, block, rows), named(b, b->config[CONFIG_ROWS], "tile_rows")));
+    b->first_column = build_declare(top, "first_column",
+                                    times(b, binary(b, EXPR_INDEX_MOD, rest, columns),
+                                          named(b, b->config[CONFIG_COLUMNS], "tile_columns")));
     rest = build_declare(top, "rest", binary(b, EXPR_INDEX_DIV, rest, columns));
     const expr depth = kernel_size(kernel, plan->depth_extent, "depth_end");
     b->depth_begin = b->part = number(b, 0);
     b->depth_end = depth;
     if (b->config[CONFIG_SPLIT] > 1) {
         const dim step = dim_constant(dims, b->config[CONFIG_DEPTH]);
-        const dim chunk = dim_mul(dims, dim_ceil_div(dims, dim_ceil_div(dims, plan->depth_extent, step), parts), step);
-        const expr batches = kernel_size(kernel, plan->batches, "batches"), part_depth = kernel_size(kernel, chunk, "part_depth");
+        const dim chunk =
+            dim_mul(dims, dim_ceil_div(dims, dim_ceil_div(dims, plan->depth_extent, step), parts), step);
+        const expr batches = kernel_size(kernel, plan->batches, "batches"),
+                   part_depth = kernel_size(kernel, chunk, "part_depth");
         b->part = build_declare(top, "part", binary(b, EXPR_INDEX_DIV, rest, batches));
         rest = build_declare(top, "batch", binary(b, EXPR_INDEX_MOD, rest, batches));
         b->depth_begin = build_declare(top, "begin", times(b, b->part, part_depth));
-        b->depth_end = build_declare(top, "end", binary(b, EXPR_MIN, depth, add(b, b->depth_begin, part_depth)));
+        b->depth_end =
+            build_declare(top, "end", binary(b, EXPR_MIN, depth, add(b, b->depth_begin, part_depth)));
     }
     gpu_split_position(&b->k, top, plan->nest, rest, plan->batch, plan->batch_count, "batch", b->axes);
 }
 
-/* ---- summing --------------------------------------------------------------------------------------------------------- */
+/* ---- summing
+ * ---------------------------------------------------------------------------------------------------------
+ */
 
 /* Own row or column i of a thread, within the tile. */
 static expr own_position(struct builder *b, enum side side, expr i)
@@ -72,8 +82,9 @@ static expr own_position(struct builder *b, enum side side, expr i)
     const expr thread = side == SIDE_ROWS ? b->thread_row : b->thread_column;
     const expr stride = named(b, threads, side == SIDE_ROWS ? "threads_y" : "threads_x");
     /* Along the depth single ones, else runs of a vector: i is then the first of one. */
-    return b->fills[side].operand->along_depth ? add(b, thread, times(b, i, stride))
-                                               : add(b, scaled(b, thread, b->plan->lanes), times(b, i, stride));
+    return b->fills[side].operand->along_depth
+               ? add(b, thread, times(b, i, stride))
+               : add(b, scaled(b, thread, b->plan->lanes), times(b, i, stride));
 }
 
 static int64_t own_count(const struct builder *b, enum side side)
@@ -95,7 +106,8 @@ static void load_depths(struct builder *b, struct block *at, enum side side, exp
     expr i;
     build_for(at, "i", number(b, 0), own_name(b, side), 0, LOOP_UNROLL, &body, &i);
     const expr place = contraction_tile_index(b, fill, stage, k, own_position(b, side, i));
-    const expr vector = build_declare(&body, "vector", kernel_element(b->k.kernel, fill->tile, place, (uint16_t)lanes));
+    const expr vector =
+        build_declare(&body, "vector", kernel_element(b->k.kernel, fill->tile, place, (uint16_t)lanes));
     for (int64_t lane = 0; lane < lanes; lane++)
         build_store(&body, b->own[side], add(b, scaled(b, i, lanes), number(b, lane)),
                     kernel_lane(b->k.kernel, vector, (uint32_t)lane));
@@ -111,9 +123,11 @@ static void load_own(struct builder *b, struct block *at, enum side side, expr s
     if (own_count(b, side) > lanes)
         build_for(at, "i", number(b, 0), own_name(b, side), number(b, lanes), LOOP_UNROLL, &body, &i);
     const expr place = contraction_tile_index(b, fill, stage, k, own_position(b, side, i));
-    const expr vector = build_declare(&body, "vector", kernel_element(b->k.kernel, fill->tile, place, (uint16_t)lanes));
+    const expr vector =
+        build_declare(&body, "vector", kernel_element(b->k.kernel, fill->tile, place, (uint16_t)lanes));
     for (int64_t lane = 0; lane < lanes; lane++)
-        build_store(&body, b->own[side], add(b, i, number(b, lane)), kernel_lane(b->k.kernel, vector, (uint32_t)lane));
+        build_store(&body, b->own[side], add(b, i, number(b, lane)),
+                    kernel_lane(b->k.kernel, vector, (uint32_t)lane));
 }
 
 /* sum[r][c] += a[r] * b[c] at one depth; `lane` of the depths that load_depths brought. */
@@ -144,7 +158,8 @@ static void sum_tile(struct builder *b, struct block *at, expr stage)
     const bool any = depths[0] || depths[1];
     struct block body, inner;
     expr k, lane = number(b, 0);
-    build_for(at, "k", number(b, 0), contraction_depth_step(b), any ? number(b, lanes) : 0, LOOP_UNROLL, &body, &k);
+    build_for(at, "k", number(b, 0), contraction_depth_step(b), any ? number(b, lanes) : 0, LOOP_UNROLL,
+              &body, &k);
     for (int side = 0; side < 2; side++)
         if (depths[side])
             load_depths(b, &body, (enum side)side, stage, k);
@@ -157,7 +172,8 @@ static void sum_tile(struct builder *b, struct block *at, expr stage)
     multiply(b, &inner, lane);
 }
 
-/* ---- the loop over the depth --------------------------------------------------------------------------------------- */
+/* ---- the loop over the depth
+ * --------------------------------------------------------------------------------------- */
 
 static expr next_stage(struct builder *b, expr stage)
 {
@@ -176,8 +192,8 @@ static struct block where_exists(struct builder *b, struct block *at, expr depth
     return then;
 }
 
-/* Copies run stages - 1 steps ahead. One barrier a step: behind it, everyone's copies of this step have arrived and
- * everyone is done with the step whose stage is filled next. */
+/* Copies run stages - 1 steps ahead. One barrier a step: behind it, everyone's copies of this step have
+ * arrived and everyone is done with the step whose stage is filled next. */
 static void sum_copied(struct builder *b, struct block *top)
 {
     const uint32_t ahead = (uint32_t)b->config[CONFIG_STAGES] - 1;
@@ -185,17 +201,22 @@ static void sum_copied(struct builder *b, struct block *top)
     expr depth;
     expr early;
     build_for(top, "early", number(b, 0), number(b, ahead), 0, LOOP_UNROLL, &body, &early);
-    const expr first = build_declare(&body, "first", add(b, b->depth_begin, times(b, early, contraction_depth_step(b))));
+    const expr first =
+        build_declare(&body, "first", add(b, b->depth_begin, times(b, early, contraction_depth_step(b))));
     build_if(&body, binary(b, EXPR_LESS, first, b->depth_end), &then, NULL);
     for (int side = 0; side < 2; side++)
         contraction_fill_copy(b, &then, &b->fills[side], first, early);
     build_commit(&body);
-    const uint32_t stage = build_mutable(top, "stage", number(b, 0)), filled = build_mutable(top, "filled", number(b, ahead));
-    const expr stage_now = kernel_variable(b->k.kernel, stage), filled_now = kernel_variable(b->k.kernel, filled);
-    build_for(top, "depth", b->depth_begin, b->depth_end, contraction_depth_step(b), LOOP_SERIAL, &body, &depth);
+    const uint32_t stage = build_mutable(top, "stage", number(b, 0)),
+                   filled = build_mutable(top, "filled", number(b, ahead));
+    const expr stage_now = kernel_variable(b->k.kernel, stage),
+               filled_now = kernel_variable(b->k.kernel, filled);
+    build_for(top, "depth", b->depth_begin, b->depth_end, contraction_depth_step(b), LOOP_SERIAL, &body,
+              &depth);
     build_wait(&body, ahead - 1);
     build_barrier(&body);
-    const expr next = build_declare(&body, "next", add(b, depth, times(b, number(b, ahead), contraction_depth_step(b))));
+    const expr next =
+        build_declare(&body, "next", add(b, depth, times(b, number(b, ahead), contraction_depth_step(b))));
     build_if(&body, binary(b, EXPR_LESS, next, b->depth_end), &then, NULL);
     for (int side = 0; side < 2; side++)
         contraction_fill_copy(b, &then, &b->fills[side], next, filled_now);
@@ -219,7 +240,8 @@ static void sum_staged(struct builder *b, struct block *top)
     build_barrier(top);
     const uint32_t stage = build_mutable(top, "stage", number(b, 0));
     const expr now = kernel_variable(b->k.kernel, stage), other = binary(b, EXPR_SUB, one, now);
-    build_for(top, "depth", b->depth_begin, b->depth_end, contraction_depth_step(b), LOOP_SERIAL, &body, &depth);
+    build_for(top, "depth", b->depth_begin, b->depth_end, contraction_depth_step(b), LOOP_SERIAL, &body,
+              &depth);
     const expr next = build_declare(&body, "next", add(b, depth, contraction_depth_step(b)));
     const expr more = build_declare(&body, "more", binary(b, EXPR_LESS, next, b->depth_end));
     build_if(&body, more, &then, NULL);
@@ -233,7 +255,9 @@ static void sum_staged(struct builder *b, struct block *top)
     build_barrier(&body);
 }
 
-/* ---- kernels --------------------------------------------------------------------------------------------------------- */
+/* ---- kernels
+ * ---------------------------------------------------------------------------------------------------------
+ */
 
 static void build_main(struct builder *b, struct lowered_group *out, uint32_t parts)
 {
@@ -248,9 +272,11 @@ static void build_main(struct builder *b, struct lowered_group *out, uint32_t pa
     b->sum = contraction_registers(b, b->plan->dtype, sums, "sum");
     for (int side = 0; side < 2; side++) {
         const int64_t depths = b->fills[side].operand->along_depth ? lanes : 1;
-        b->own[side] = contraction_registers(b, b->plan->dtype, own_count(b, (enum side)side) * depths, labels[side]);
+        b->own[side] =
+            contraction_registers(b, b->plan->dtype, own_count(b, (enum side)side) * depths, labels[side]);
     }
-    build_for(&top, "i", number(b, 0), times(b, own_name(b, SIDE_ROWS), own_name(b, SIDE_COLUMNS)), 0, LOOP_UNROLL, &body, &i);
+    build_for(&top, "i", number(b, 0), times(b, own_name(b, SIDE_ROWS), own_name(b, SIDE_COLUMNS)), 0,
+              LOOP_UNROLL, &body, &i);
     build_store(&body, b->sum, i, gpu_neutral(b->pool, REDUCE_SUM, b->plan->dtype));
     if (b->plan->asynchronous)
         sum_copied(b, &top);
@@ -272,17 +298,20 @@ static void name_operands(struct builder *b, struct lowered_group *out)
             continue;
         }
         const uint32_t derived = contraction_pack(b->context, b->plan, operand, out);
-        fill->memory = gpu_kernel_parameter(&b->k, ARGUMENT_DERIVED, derived, b->plan->dtype, packed_labels[side]);
-        b->k.kernel->memories.items[fill->memory].shape = gpu_shape_text(
-            b->context, &out->derived.items[derived].recipe.buffers.items[1].type);
+        fill->memory =
+            gpu_kernel_parameter(&b->k, ARGUMENT_DERIVED, derived, b->plan->dtype, packed_labels[side]);
+        b->k.kernel->memories.items[fill->memory].shape =
+            gpu_shape_text(b->context, &out->derived.items[derived].recipe.buffers.items[1].type);
     }
 }
 
 uint64_t contraction_shared_bytes(const struct contraction_plan *plan, const struct config *config)
 {
     const int32_t *v = config->value;
-    const uint64_t padding = plan->operands[SIDE_COLUMNS].along_depth ? (uint64_t)v[CONFIG_COLUMNS] * plan->lanes : 0;
-    const uint64_t stage = (uint64_t)v[CONFIG_DEPTH] * (uint64_t)(v[CONFIG_ROWS] + v[CONFIG_COLUMNS]) + padding;
+    const uint64_t padding =
+        plan->operands[SIDE_COLUMNS].along_depth ? (uint64_t)v[CONFIG_COLUMNS] * plan->lanes : 0;
+    const uint64_t stage =
+        (uint64_t)v[CONFIG_DEPTH] * (uint64_t)(v[CONFIG_ROWS] + v[CONFIG_COLUMNS]) + padding;
     return stage * (uint64_t)v[CONFIG_STAGES] * dtype_bits(plan->dtype) / 8;
 }
 
@@ -309,7 +338,8 @@ bool contraction_build(const struct strategy_context *context, const struct cont
         const dim lines = dim_mul(dims, plan->batches, plan->operands[SIDE_ROWS].extent);
         const dim elements =
             dim_mul(dims, dim_mul(dims, lines, contraction_parts_pitch(plan)), dim_constant(dims, split));
-        const struct temporary temporary = {.type = tensor_type_new(context->arena, plan->dtype, 1, &elements)};
+        const struct temporary temporary = {.type =
+                                                tensor_type_new(context->arena, plan->dtype, 1, &elements)};
         vec_push(context->arena, &out->temporaries, temporary);
         parts = gpu_kernel_parameter(&b->k, ARGUMENT_TEMPORARY, 0, plan->dtype, "parts");
     } else {

@@ -10,16 +10,17 @@ enum { MOST_FILLS = 32 };
 struct fill {
     const struct operand *operand;
     enum side side;
-    int64_t length;  /* of the tile: rows or columns */
-    int64_t pitch;   /* elements from one line of the tile to the next: a line is one depth, or one row or column */
-    int64_t stage;   /* elements of one stage */
-    int64_t across;  /* loads side by side along a line */
-    int64_t lines;   /* that the threads fill at once */
-    int64_t rounds;  /* loads of a thread and step */
-    bool idle;       /* more threads than loads */
-    expr at;         /* along the rows or columns within the tile, of round 0 */
-    expr depth_at;   /* along the depth within the tile, of round 0 */
-    expr position;   /* packed: flat own position */
+    int64_t length; /* of the tile: rows or columns */
+    int64_t
+        pitch; /* elements from one line of the tile to the next: a line is one depth, or one row or column */
+    int64_t stage;                  /* elements of one stage */
+    int64_t across;                 /* loads side by side along a line */
+    int64_t lines;                  /* that the threads fill at once */
+    int64_t rounds;                 /* loads of a thread and step */
+    bool idle;                      /* more threads than loads */
+    expr at;                        /* along the rows or columns within the tile, of round 0 */
+    expr depth_at;                  /* along the depth within the tile, of round 0 */
+    expr position;                  /* packed: flat own position */
     expr own[MOST_FILLS][MAX_AXES]; /* [round, or 0]: values of the operand's own axes */
     expr base[MOST_FILLS];          /* flat_depth: [round]: index at depth 0 */
     uint32_t memory;                /* the operand's */
@@ -37,11 +38,12 @@ struct builder {
     expr thread, thread_row, thread_column, first_row, first_column, part;
     expr depth_begin, depth_end; /* of this block */
     struct fill fills[2];
-    uint32_t sum, own[2];         /* registers: sums; a thread's rows and columns */
-    uint32_t results[MAX_AXES];   /* [store]: registers of a run's values; UINT32_MAX: none yet */
-    uint32_t runs[MAX_BUFFERS];   /* [buffer]: registers of a run of what the epilogue loads; UINT32_MAX: none yet */
-    expr loaded;                  /* vector of the main operand's elements while a factor is lowered */
-    expr lane;                    /* of the run that the epilogue computes */
+    uint32_t sum, own[2];       /* registers: sums; a thread's rows and columns */
+    uint32_t results[MAX_AXES]; /* [store]: registers of a run's values; UINT32_MAX: none yet */
+    uint32_t
+        runs[MAX_BUFFERS]; /* [buffer]: registers of a run of what the epilogue loads; UINT32_MAX: none yet */
+    expr loaded;           /* vector of the main operand's elements while a factor is lowered */
+    expr lane;             /* of the run that the epilogue computes */
     uint32_t loaded_lane;
 };
 
@@ -97,8 +99,9 @@ dim contraction_packed_pitch(const struct contraction_plan *plan, const struct o
 /* The sums to where they belong: the nest's stores, or the temporary `parts` (UINT32_MAX: none). */
 void contraction_store(struct builder *b, struct block *top, uint32_t parts);
 /* The second kernel of a split depth. */
-void contraction_sum_parts(const struct strategy_context *context, const struct contraction_plan *plan, int64_t parts,
-                           struct lowered_group *out);
-dim contraction_parts_pitch(const struct contraction_plan *plan); /* columns of the temporary, whole vectors */
+void contraction_sum_parts(const struct strategy_context *context, const struct contraction_plan *plan,
+                           int64_t parts, struct lowered_group *out);
+dim contraction_parts_pitch(
+    const struct contraction_plan *plan); /* columns of the temporary, whole vectors */
 
 #endif

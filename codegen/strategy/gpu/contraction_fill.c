@@ -6,8 +6,8 @@
 static const char *const tile_labels[] = {"tile_a", "tile_b"}, *const next_labels[] = {"next_a", "next_b"},
                          *const own_labels[] = {"row", "column"}, *const at_labels[] = {"a_at", "b_at"};
 
-static void split_position(struct builder *b, struct block *at, expr position, const uint32_t *axes, uint32_t count,
-                           const char *label, expr *values)
+static void split_position(struct builder *b, struct block *at, expr position, const uint32_t *axes,
+                           uint32_t count, const char *label, expr *values)
 {
     gpu_split_position(&b->k, at, b->plan->nest, position, axes, count, label, values);
 }
@@ -21,17 +21,20 @@ uint32_t contraction_registers(struct builder *b, enum dtype dtype, int64_t coun
 {
     return kernel_memory_add(
         b->k.kernel,
-        &(struct kernel_memory){.space = MEMORY_REGISTER, .dtype = dtype, .lanes = 1, .count = count, .label = label});
+        &(struct kernel_memory){
+            .space = MEMORY_REGISTER, .dtype = dtype, .lanes = 1, .count = count, .label = label});
 }
 
-/* ---- where a thread's loads lie ------------------------------------------------------------------------------------- */
+/* ---- where a thread's loads lie
+ * ------------------------------------------------------------------------------------- */
 
 /* A position that exists: the last `width` ones where this lies beyond the end. */
 static expr clamped(struct builder *b, expr position, dim extent, int64_t tile, int64_t width)
 {
     if (dim_divisible(b->pool->dims, extent, tile))
         return position;
-    return binary(b, EXPR_MIN, position, binary(b, EXPR_SUB, kernel_dim(b->k.kernel, extent), number(b, width)));
+    return binary(b, EXPR_MIN, position,
+                  binary(b, EXPR_SUB, kernel_dim(b->k.kernel, extent), number(b, width)));
 }
 
 /* Flat index of the operand with the depth's axes at zero. */
@@ -59,16 +62,18 @@ static void place_rounds(struct builder *b, struct block *top, struct fill *fill
     for (int64_t round = 0; round < (operand->along_depth ? fill->rounds : 1); round++) {
         expr position = add(b, first, add(b, fill->at, number(b, round * fill->lines)));
         if (operand->packed) {
-            fill->position = build_declare(
-                top, own_labels[fill->side],
-                clamped(b, position, contraction_packed_pitch(b->plan, operand), fill->length, operand->vector));
+            fill->position = build_declare(top, own_labels[fill->side],
+                                           clamped(b, position, contraction_packed_pitch(b->plan, operand),
+                                                   fill->length, operand->vector));
             return;
         }
-        position = build_declare(top, own_labels[fill->side], clamped(b, position, operand->extent, fill->length, width));
-        split_position(b, top, position, operand->axes, operand->count, own_labels[fill->side], fill->own[round]);
+        position = build_declare(top, own_labels[fill->side],
+                                 clamped(b, position, operand->extent, fill->length, width));
+        split_position(b, top, position, operand->axes, operand->count, own_labels[fill->side],
+                       fill->own[round]);
         if (operand->flat_depth)
-            fill->base[round] =
-                build_declare(top, at_labels[fill->side], add(b, flat_base(b, fill, fill->own[round]), fill->depth_at));
+            fill->base[round] = build_declare(top, at_labels[fill->side],
+                                              add(b, flat_base(b, fill, fill->own[round]), fill->depth_at));
     }
 }
 
@@ -77,31 +82,35 @@ static void add_tile(struct builder *b, struct fill *fill)
     const int64_t lines = fill->operand->along_depth ? fill->length : b->config[CONFIG_DEPTH];
     fill->stage = lines * fill->pitch;
     fill->tile = kernel_memory_add(
-        b->k.kernel,
-        &(struct kernel_memory){.space = MEMORY_SHARED,
-                                .dtype = b->plan->dtype,
-                                .lanes = 1,
-                                .count = b->config[CONFIG_STAGES] * fill->stage,
-                                .label = tile_labels[fill->side],
-                                .shape = arena_printf(b->context->arena, "stages x %s x pitch: %d x %d x %d",
-                                                      fill->operand->along_depth ? own_labels[fill->side] : "depth",
-                                                      (int)b->config[CONFIG_STAGES], (int)lines, (int)fill->pitch),
-                                .alignment = 16});
+        b->k.kernel, &(struct kernel_memory){
+                         .space = MEMORY_SHARED,
+                         .dtype = b->plan->dtype,
+                         .lanes = 1,
+                         .count = b->config[CONFIG_STAGES] * fill->stage,
+                         .label = tile_labels[fill->side],
+                         .shape = arena_printf(b->context->arena, "stages x %s x pitch: %d x %d x %d",
+                                               fill->operand->along_depth ? own_labels[fill->side] : "depth",
+                                               (int)b->config[CONFIG_STAGES], (int)lines, (int)fill->pitch),
+                         .alignment = 16});
     if (!b->plan->asynchronous)
-        fill->next = contraction_registers(b, b->plan->dtype, fill->rounds * fill->operand->vector, next_labels[fill->side]);
+        fill->next = contraction_registers(b, b->plan->dtype, fill->rounds * fill->operand->vector,
+                                           next_labels[fill->side]);
 }
 
 void contraction_fill_begin(struct builder *b, struct block *top, enum side side)
 {
-    static const char *const across_labels[] = {"loads_a", "loads_b"}, *const fill_labels[] = {"fill_a", "fill_b"},
+    static const char *const across_labels[] = {"loads_a", "loads_b"},
+                             *const fill_labels[] = {"fill_a", "fill_b"},
                              *const depth_labels[] = {"depth_a", "depth_b"};
     struct fill *fill = &b->fills[side];
     const struct operand *operand = fill->operand = &b->plan->operands[side];
     const int64_t vector = operand->vector, depth = b->config[CONFIG_DEPTH];
     fill->side = side;
     fill->length = b->config[side == SIDE_ROWS ? CONFIG_ROWS : CONFIG_COLUMNS];
-    const int64_t line = operand->along_depth ? depth : fill->length, lines = operand->along_depth ? fill->length : depth;
-    /* Neighbouring columns are read together along the depth: a vector between lines keeps them in different banks. */
+    const int64_t line = operand->along_depth ? depth : fill->length,
+                  lines = operand->along_depth ? fill->length : depth;
+    /* Neighbouring columns are read together along the depth: a vector between lines keeps them in different
+     * banks. */
     fill->pitch = line + (operand->along_depth && side == SIDE_COLUMNS ? (int64_t)b->plan->lanes : 0);
     fill->across = line / vector;
     fill->idle = fill->across * lines < b->threads;
@@ -120,25 +129,28 @@ expr contraction_tile_index(struct builder *b, const struct fill *fill, expr sta
 {
     const expr pitch = named(b, fill->pitch, fill->side == SIDE_ROWS ? "pitch_a" : "pitch_b");
     const expr base = times(b, stage, named(b, fill->stage, fill->side == SIDE_ROWS ? "stage_a" : "stage_b"));
-    const expr place = fill->operand->along_depth ? add(b, times(b, own, pitch), depth) : add(b, times(b, depth, pitch), own);
+    const expr place = fill->operand->along_depth ? add(b, times(b, own, pitch), depth)
+                                                  : add(b, times(b, depth, pitch), own);
     return add(b, base, place);
 }
 
-/* ---- one step's elements -------------------------------------------------------------------------------------------- */
+/* ---- one step's elements
+ * -------------------------------------------------------------------------------------------- */
 
 /* What all rounds of a step share. */
 struct step {
     expr depth0, stage;
-    bool tails;       /* the last step may pass the end of the depth */
+    bool tails; /* the last step may pass the end of the depth */
     expr tap_axes[MAX_AXES];
-    expr first;       /* taps: first channel of the step */
+    expr first;        /* taps: first channel of the step */
     expr inside, base; /* taps: bounds test, and index of round 0; packed: index of round 0 */
 };
 
 static expr depth_in_range(struct builder *b, const struct step *step, expr depth)
 {
-    return step->tails ? binary(b, EXPR_LESS, depth, kernel_size(b->k.kernel, b->plan->depth_extent, "depth_end"))
-                       : expr_int(b->pool, DTYPE_BOOL, 1);
+    return step->tails
+               ? binary(b, EXPR_LESS, depth, kernel_size(b->k.kernel, b->plan->depth_extent, "depth_end"))
+               : expr_int(b->pool, DTYPE_BOOL, 1);
 }
 
 static void begin_taps(struct builder *b, struct block *at, struct step *step)
@@ -162,11 +174,13 @@ static void begin_window(struct builder *b, struct block *at, const struct fill 
         axes[plan->depth[i]] = step->tap_axes[plan->depth[i]];
     /* A step never leaves the channels: the test of their range is not needed. */
     axes[plan->depth[plan->taps]] =
-        gpu_declare_within(&b->k, at, "channel", add(b, step->first, fill->depth_at), dim_constant(b->pool->dims, plan->channels));
+        gpu_declare_within(&b->k, at, "channel", add(b, step->first, fill->depth_at),
+                           dim_constant(b->pool->dims, plan->channels));
     struct lowering lowering = gpu_lowering(&b->k, axes, NULL);
     const struct expr_node element = *expr_at(b->pool, lower_expr(&lowering, fill->operand->load));
     const bool guarded = element.op == EXPR_ELEMENT_OR;
-    step->inside = guarded ? build_declare(at, "inside", element.arguments[0]) : expr_int(b->pool, DTYPE_BOOL, 1);
+    step->inside =
+        guarded ? build_declare(at, "inside", element.arguments[0]) : expr_int(b->pool, DTYPE_BOOL, 1);
     step->base = build_declare(at, at_labels[fill->side], element.arguments[guarded]);
 }
 
@@ -188,7 +202,8 @@ static expr channel_stride(struct builder *b, const struct fill *fill)
     return kernel_size(b->k.kernel, stride, arena_printf(b->context->arena, "%s_stride_%d", label, index));
 }
 
-static struct step begin_step(struct builder *b, struct block *at, const struct fill *fill, expr depth0, expr stage)
+static struct step begin_step(struct builder *b, struct block *at, const struct fill *fill, expr depth0,
+                              expr stage)
 {
     const struct contraction_plan *plan = b->plan;
     struct step step = {.depth0 = depth0, .stage = stage};
@@ -207,13 +222,14 @@ static struct step begin_step(struct builder *b, struct block *at, const struct 
 }
 
 /* The factor's load of a round where it is in range, zero elsewhere; `local`: depth within the tile. */
-static expr element_of(struct builder *b, struct block *at, const struct fill *fill, const struct step *step, expr round,
-                       int64_t number_of_round, expr depth)
+static expr element_of(struct builder *b, struct block *at, const struct fill *fill, const struct step *step,
+                       expr round, int64_t number_of_round, expr depth)
 {
     const struct contraction_plan *plan = b->plan;
     const struct operand *operand = fill->operand;
     const uint16_t lanes = (uint16_t)operand->vector;
-    expr lane_zero = gpu_neutral(b->pool, REDUCE_SUM, plan->dtype), lane_zeros[4] = {lane_zero, lane_zero, lane_zero, lane_zero};
+    expr lane_zero = gpu_neutral(b->pool, REDUCE_SUM, plan->dtype),
+         lane_zeros[4] = {lane_zero, lane_zero, lane_zero, lane_zero};
     const expr zero = kernel_pack(b->k.kernel, lane_zeros, lanes);
     expr inside = depth_in_range(b, step, depth), index;
     if (operand->packed) {
@@ -252,7 +268,8 @@ static expr element_of(struct builder *b, struct block *at, const struct fill *f
 
 static expr round_depth(struct builder *b, const struct fill *fill, expr round)
 {
-    return fill->operand->along_depth ? fill->depth_at : add(b, fill->depth_at, scaled(b, round, fill->lines));
+    return fill->operand->along_depth ? fill->depth_at
+                                      : add(b, fill->depth_at, scaled(b, round, fill->lines));
 }
 
 static expr round_own(struct builder *b, const struct fill *fill, expr round)
@@ -269,15 +286,16 @@ static struct block active(struct builder *b, struct block *at, const struct fil
     return then;
 }
 
-static void copy_round(struct builder *b, struct block *at, const struct fill *fill, const struct step *step, expr round,
-                       int64_t number_of_round)
+static void copy_round(struct builder *b, struct block *at, const struct fill *fill, const struct step *step,
+                       expr round, int64_t number_of_round)
 {
     const expr local = round_depth(b, fill, round);
     const expr depth = step->tails || (!fill->operand->packed && !b->plan->taps && !fill->operand->flat_depth)
                            ? build_declare(at, "k", add(b, step->depth0, local))
                            : local;
     const expr value = element_of(b, at, fill, step, round, number_of_round, depth);
-    build_store_async(at, fill->tile, contraction_tile_index(b, fill, step->stage, local, round_own(b, fill, round)), value);
+    build_store_async(at, fill->tile,
+                      contraction_tile_index(b, fill, step->stage, local, round_own(b, fill, round)), value);
 }
 
 void contraction_fill_copy(struct builder *b, struct block *at, struct fill *fill, expr depth0, expr stage)
@@ -294,7 +312,8 @@ void contraction_fill_copy(struct builder *b, struct block *at, struct fill *fil
     copy_round(b, &body, fill, &step, round, 0);
 }
 
-/* ---- by way of registers -------------------------------------------------------------------------------------------- */
+/* ---- by way of registers
+ * -------------------------------------------------------------------------------------------- */
 
 static expr loaded_lane(void *user, uint32_t buffer, uint32_t rank, const expr *indices)
 {
@@ -306,7 +325,8 @@ static expr loaded_lane(void *user, uint32_t buffer, uint32_t rank, const expr *
 }
 
 /* The factor at the axes; `lane` of the loaded vector where there is one. */
-static expr factor_value(struct builder *b, const struct fill *fill, const expr *axes, expr vector, uint32_t lane)
+static expr factor_value(struct builder *b, const struct fill *fill, const expr *axes, expr vector,
+                         uint32_t lane)
 {
     struct lowering lowering = gpu_lowering(&b->k, axes, NULL);
     if (!vector)
@@ -331,11 +351,13 @@ static expr load_vector(struct builder *b, struct block *at, const struct fill *
         indices[i] = lower_expr(&lowering, load->arguments[i]);
     b->k.kernel->memories.items[fill->memory].read = true;
     return build_declare(at, "vector",
-                         kernel_element(b->k.kernel, fill->memory, lower_index(&lowering, fill->operand->buffer, indices),
+                         kernel_element(b->k.kernel, fill->memory,
+                                        lower_index(&lowering, fill->operand->buffer, indices),
                                         (uint16_t)fill->operand->vector));
 }
 
-static void load_packed(struct builder *b, struct block *at, const struct fill *fill, const struct step *step, expr round)
+static void load_packed(struct builder *b, struct block *at, const struct fill *fill, const struct step *step,
+                        expr round)
 {
     const expr depth = add(b, step->depth0, round_depth(b, fill, round));
     const uint16_t lanes = (uint16_t)fill->operand->vector;
@@ -346,8 +368,8 @@ static void load_packed(struct builder *b, struct block *at, const struct fill *
 }
 
 /* A factor is computed at a depth that exists, then thrown away where this one does not. */
-static void load_round(struct builder *b, struct block *at, const struct fill *fill, const struct step *step, expr round,
-                       int64_t number_of_round)
+static void load_round(struct builder *b, struct block *at, const struct fill *fill, const struct step *step,
+                       expr round, int64_t number_of_round)
 {
     const struct contraction_plan *plan = b->plan;
     const struct operand *operand = fill->operand;
@@ -365,7 +387,8 @@ static void load_round(struct builder *b, struct block *at, const struct fill *f
     const expr last = binary(b, EXPR_SUB, extent, number(b, operand->along_depth ? vector : 1));
     const expr place = step->tails ? build_declare(at, "place", binary(b, EXPR_MIN, depth, last)) : depth;
     split_position(b, at, place, plan->depth, plan->depth_count, "k", axes);
-    const uint32_t fast = operand->along_depth ? plan->depth[plan->depth_count - 1] : operand->axes[operand->count - 1];
+    const uint32_t fast =
+        operand->along_depth ? plan->depth[plan->depth_count - 1] : operand->axes[operand->count - 1];
     const expr first = axes[fast], loaded = vector > 1 ? load_vector(b, at, fill, axes) : 0;
     const expr zero = gpu_neutral(b->pool, REDUCE_SUM, plan->dtype);
     for (int64_t lane = 0; lane < vector; lane++) {
@@ -380,10 +403,11 @@ static void load_round(struct builder *b, struct block *at, const struct fill *f
 void contraction_fill_load(struct builder *b, struct block *at, struct fill *fill, expr depth0)
 {
     struct block then = active(b, at, fill), body;
-    const struct step step = fill->operand->packed ? begin_step(b, &then, fill, depth0, 0)
-                                                   : (struct step){.depth0 = depth0,
-                                                                   .tails = !dim_divisible(b->pool->dims, b->plan->depth_extent,
-                                                                                           b->config[CONFIG_DEPTH])};
+    const struct step step = fill->operand->packed
+                                 ? begin_step(b, &then, fill, depth0, 0)
+                                 : (struct step){.depth0 = depth0,
+                                                 .tails = !dim_divisible(b->pool->dims, b->plan->depth_extent,
+                                                                         b->config[CONFIG_DEPTH])};
     expr round;
     if (fill->operand->along_depth || fill->rounds == 1) {
         for (int64_t i = 0; i < fill->rounds; i++)
@@ -403,13 +427,16 @@ void contraction_fill_store(struct builder *b, struct block *at, struct fill *fi
     if (fill->rounds > 1)
         build_for(&then, "round", number(b, 0), number(b, fill->rounds), 0, LOOP_UNROLL, &body, &round);
     for (uint32_t lane = 0; lane < vector; lane++)
-        lanes[lane] = kernel_element(b->k.kernel, fill->next, add(b, scaled(b, round, vector), number(b, lane)), 1);
-    build_store(&body, fill->tile,
-                contraction_tile_index(b, fill, stage, round_depth(b, fill, round), round_own(b, fill, round)),
-                kernel_pack(b->k.kernel, lanes, vector));
+        lanes[lane] =
+            kernel_element(b->k.kernel, fill->next, add(b, scaled(b, round, vector), number(b, lane)), 1);
+    build_store(
+        &body, fill->tile,
+        contraction_tile_index(b, fill, stage, round_depth(b, fill, round), round_own(b, fill, round)),
+        kernel_pack(b->k.kernel, lanes, vector));
 }
 
-/* ---- repacking ------------------------------------------------------------------------------------------------------ */
+/* ---- repacking
+ * ------------------------------------------------------------------------------------------------------ */
 
 dim contraction_packed_pitch(const struct contraction_plan *plan, const struct operand *operand)
 {
@@ -418,8 +445,10 @@ dim contraction_packed_pitch(const struct contraction_plan *plan, const struct o
     return dim_mul(dims, dim_ceil_div(dims, operand->extent, lanes), lanes);
 }
 
-/* The value of an axis at a flat position over axes[], the last one fastest; the first one has no upper end. */
-static void digits(struct exprs *pool, const struct nest *nest, expr position, const uint32_t *axes, uint32_t count, expr *values)
+/* The value of an axis at a flat position over axes[], the last one fastest; the first one has no upper end.
+ */
+static void digits(struct exprs *pool, const struct nest *nest, expr position, const uint32_t *axes,
+                   uint32_t count, expr *values)
 {
     for (uint32_t i = count; i-- > 0;) {
         const expr extent = expr_dim(pool, nest->extents[axes[i]]);
@@ -441,7 +470,8 @@ uint32_t contraction_pack(const struct strategy_context *context, const struct c
     struct definition *recipe = &derived.recipe;
     const dim extents[] = {plan->depth_extent, contraction_packed_pitch(plan, operand)};
     const uint32_t source = definition_buffer(recipe, BUFFER_INPUT, *type);
-    const uint32_t packed = definition_buffer(recipe, BUFFER_OUTPUT, tensor_type_new(context->arena, type->dtype, 2, extents));
+    const uint32_t packed =
+        definition_buffer(recipe, BUFFER_OUTPUT, tensor_type_new(context->arena, type->dtype, 2, extents));
     struct nest *nest = definition_nest(recipe, 2, extents, 0, NULL);
     expr axes[MAX_AXES] = {0}, indices[MAX_RANK];
     digits(pool, plan->nest, nest_axis(recipe, nest, 0), plan->depth, plan->depth_count, axes);
@@ -451,7 +481,8 @@ uint32_t contraction_pack(const struct strategy_context *context, const struct c
         indices[i] = index->op == EXPR_AXIS ? axes[index->value] : expr_index(pool, 0);
     }
     const expr zero = gpu_neutral(pool, REDUCE_SUM, type->dtype);
-    nest_store(recipe, nest, packed, NULL, expr_load_or(pool, source, type->dtype, (uint32_t)type->rank, indices, zero));
+    nest_store(recipe, nest, packed, NULL,
+               expr_load_or(pool, source, type->dtype, (uint32_t)type->rank, indices, zero));
     vec_push(context->arena, &out->derived, derived);
     return out->derived.count - 1;
 }

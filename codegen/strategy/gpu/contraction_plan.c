@@ -27,8 +27,8 @@ static bool is_axis(const struct exprs *pool, expr e, uint32_t axis)
     return expr_at(pool, e)->op == EXPR_AXIS && expr_at(pool, e)->value == axis;
 }
 
-/* How many of the last of axes[] are the last indices of the load, in order, over dims of their extents, and in no other
- * index; `length`: the product of their extents. */
+/* How many of the last of axes[] are the last indices of the load, in order, over dims of their extents, and
+ * in no other index; `length`: the product of their extents. */
 static uint32_t trailing_run(const struct strategy_context *context, const struct contraction_plan *plan,
                              const struct operand *side, const uint32_t *axes, uint32_t count, dim *length)
 {
@@ -60,8 +60,9 @@ static void choose_fill(const struct strategy_context *context, const struct con
     const struct expr_node *load = expr_at(pool, side->load);
     const struct tensor_type *type = &plan->body->buffers.items[side->buffer].type;
     const unsigned bits = dtype_bits(type->dtype);
-    const bool fills_zero = load->op == EXPR_LOAD || (expr_at(pool, load->arguments[load->count - 1])->op == EXPR_CONSTANT &&
-                                                      expr_at(pool, load->arguments[load->count - 1])->value == 0);
+    const bool fills_zero =
+        load->op == EXPR_LOAD || (expr_at(pool, load->arguments[load->count - 1])->op == EXPR_CONSTANT &&
+                                  expr_at(pool, load->arguments[load->count - 1])->value == 0);
     side->vector = 1;
     side->plain = side->factor == side->load && bits == 32 && fills_zero && type->dtype == plan->dtype;
     if (type->rank == 0)
@@ -72,8 +73,9 @@ static void choose_fill(const struct strategy_context *context, const struct con
     if (load->op != EXPR_LOAD)
         return;
     dim length;
-    const uint32_t run = side->along_depth ? trailing_run(context, plan, side, plan->depth, plan->depth_count, &length)
-                                           : trailing_run(context, plan, side, side->axes, side->count, &length);
+    const uint32_t run = side->along_depth
+                             ? trailing_run(context, plan, side, plan->depth, plan->depth_count, &length)
+                             : trailing_run(context, plan, side, side->axes, side->count, &length);
     side->flat_depth = side->along_depth && run == plan->depth_count && side->factor == side->load;
     if (bits < 8 || bits > 32 || type->dtype == DTYPE_BOOL || plan->lanes < VECTOR || !run)
         return;
@@ -82,7 +84,8 @@ static void choose_fill(const struct strategy_context *context, const struct con
         side->vector = VECTOR;
 }
 
-static void sort_axes(struct contraction_plan *plan, const struct contraction *contraction, enum axis_role columns)
+static void sort_axes(struct contraction_plan *plan, const struct contraction *contraction,
+                      enum axis_role columns)
 {
     const struct nest *nest = plan->nest;
     struct dims *dims = plan->body->pool->dims;
@@ -100,9 +103,11 @@ static void sort_axes(struct contraction_plan *plan, const struct contraction *c
     }
 }
 
-/* The summed axes of a load that stand in sums with other axes, as a window's taps do, and those that stand alone. */
+/* The summed axes of a load that stand in sums with other axes, as a window's taps do, and those that stand
+ * alone. */
 static void sort_taps(const struct strategy_context *context, const struct contraction_plan *plan,
-                      const struct operand *window, uint32_t *taps, uint32_t *tap_count, uint32_t *others, uint32_t *other_count)
+                      const struct operand *window, uint32_t *taps, uint32_t *tap_count, uint32_t *others,
+                      uint32_t *other_count)
 {
     const struct exprs *pool = plan->body->pool;
     const struct expr_node *load = expr_at(pool, window->load);
@@ -117,7 +122,8 @@ static void sort_taps(const struct strategy_context *context, const struct contr
         uint32_t alone = 0, mixed = 0;
         for (int k = 0; k < rank; k++) {
             alone += is_axis(pool, load->arguments[k], axis);
-            mixed += !is_axis(pool, load->arguments[k], axis) && gpu_uses_axis(context, load->arguments[k], axis);
+            mixed +=
+                !is_axis(pool, load->arguments[k], axis) && gpu_uses_axis(context, load->arguments[k], axis);
         }
         if (alone == 1 && mixed == 0)
             others[(*other_count)++] = axis;
@@ -127,7 +133,8 @@ static void sort_taps(const struct strategy_context *context, const struct contr
 }
 
 /* A constant whose indices are single axes, its own or summed ones: it may be repacked. */
-static bool may_pack(const struct strategy_context *context, const struct contraction_plan *plan, const struct operand *side)
+static bool may_pack(const struct strategy_context *context, const struct contraction_plan *plan,
+                     const struct operand *side)
 {
     const struct exprs *pool = plan->body->pool;
     const struct expr_node *load = expr_at(pool, side->load);
@@ -140,8 +147,9 @@ static bool may_pack(const struct strategy_context *context, const struct contra
     }
     if (plan->operands[0].buffer == plan->operands[1].buffer)
         return false;
-    if (!side->plain || load->op != EXPR_LOAD || plan->batch_count > 0 || !context->is_constant(context, side->buffer) ||
-        !dim_is_constant(pool->dims, side->extent, &extent) || !dim_is_constant(pool->dims, plan->depth_extent, &extent))
+    if (!side->plain || load->op != EXPR_LOAD || plan->batch_count > 0 ||
+        !context->is_constant(context, side->buffer) || !dim_is_constant(pool->dims, side->extent, &extent) ||
+        !dim_is_constant(pool->dims, plan->depth_extent, &extent))
         return false;
     for (int i = 0; i < type->rank; i++) {
         int64_t zero;
@@ -164,8 +172,8 @@ static void choose_order(const struct strategy_context *context, struct contract
         if (window->along_depth || !window->plain || !may_pack(context, plan, other))
             continue;
         sort_taps(context, plan, window, taps, &tap_count, others, &other_count);
-        if (tap_count == 0 || other_count != 1 || !dim_is_constant(dims, plan->nest->extents[others[0]], &channels) ||
-            channels % SHALLOWEST != 0)
+        if (tap_count == 0 || other_count != 1 ||
+            !dim_is_constant(dims, plan->nest->extents[others[0]], &channels) || channels % SHALLOWEST != 0)
             continue;
         memcpy(plan->depth, taps, tap_count * sizeof *taps);
         plan->depth[tap_count] = others[0];
@@ -185,7 +193,8 @@ static void choose_stretch(const struct strategy_context *context, struct contra
     const struct operand *columns = &plan->operands[SIDE_COLUMNS];
     const struct nest *nest = plan->nest;
     uint32_t trailing = 0;
-    while (trailing < columns->count && columns->axes[columns->count - 1 - trailing] == nest->rank - 1 - trailing)
+    while (trailing < columns->count &&
+           columns->axes[columns->count - 1 - trailing] == nest->rank - 1 - trailing)
         trailing++;
     for (uint32_t first = nest->rank - trailing; first < nest->rank && !plan->has_stretch; first++)
         plan->has_stretch = find_stretch_from(context, nest, first, &plan->stretch) &&
@@ -198,7 +207,8 @@ static bool is_summed(enum dtype dtype)
     return dtype == DTYPE_F32 || dtype == DTYPE_I32 || dtype == DTYPE_F64;
 }
 
-bool contraction_plan_make(const struct strategy_context *context, struct contraction_plan *plan, struct text *why)
+bool contraction_plan_make(const struct strategy_context *context, struct contraction_plan *plan,
+                           struct text *why)
 {
     const struct definition *body = &context->group->body;
     struct dims *dims = body->pool->dims;
@@ -244,7 +254,8 @@ bool contraction_plan_make(const struct strategy_context *context, struct contra
     choose_fill(context, plan, &plan->operands[SIDE_COLUMNS]);
     choose_order(context, plan);
     choose_stretch(context, plan);
-    plan->asynchronous = context->machine->asynchronous_copies && plan->operands[0].plain && plan->operands[1].plain;
+    plan->asynchronous =
+        context->machine->asynchronous_copies && plan->operands[0].plain && plan->operands[1].plain;
     return true;
 }
 

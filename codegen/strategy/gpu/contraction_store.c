@@ -1,16 +1,17 @@
-/* What happens to a contraction's sums: the nest's stores, with whole vectors where a run of columns is a run of memory in
- * all of them; or parts of a split depth, which a second kernel adds. See contraction.h. */
+/* What happens to a contraction's sums: the nest's stores, with whole vectors where a run of columns is a run
+ * of memory in all of them; or parts of a split depth, which a second kernel adds. See contraction.h. */
 #include <string.h>
 
 #include "codegen/strategy/gpu/contraction_build.h"
 
-static void split_position(struct builder *b, struct block *at, expr position, const uint32_t *axes, uint32_t count,
-                           const char *label, expr *values)
+static void split_position(struct builder *b, struct block *at, expr position, const uint32_t *axes,
+                           uint32_t count, const char *label, expr *values)
 {
     gpu_split_position(&b->k, at, b->plan->nest, position, axes, count, label, values);
 }
 
-/* ---- runs of columns ------------------------------------------------------------------------------------------------ */
+/* ---- runs of columns
+ * ------------------------------------------------------------------------------------------------ */
 
 static expr run_element(void *user, uint32_t buffer, uint32_t rank, const expr *indices)
 {
@@ -32,9 +33,11 @@ static void load_runs(struct builder *b, struct block *at, const struct lowering
         const char *label = kernel->memories.items[memory].label;
         kernel->memories.items[memory].read = true;
         if (b->runs[i] == UINT32_MAX)
-            b->runs[i] = contraction_registers(b, load->dtype, b->plan->lanes, arena_printf(b->context->arena, "%s_run", label));
+            b->runs[i] = contraction_registers(b, load->dtype, b->plan->lanes,
+                                               arena_printf(b->context->arena, "%s_run", label));
         const expr index = stretch_index(b->context, stretch, lowering, i, load->arguments, within);
-        const expr vector = build_declare(at, "vector", kernel_element(kernel, memory, index, (uint16_t)b->plan->lanes));
+        const expr vector =
+            build_declare(at, "vector", kernel_element(kernel, memory, index, (uint16_t)b->plan->lanes));
         for (uint32_t lane = 0; lane < b->plan->lanes; lane++)
             build_store(at, b->runs[i], number(b, lane), kernel_lane(kernel, vector, lane));
     }
@@ -48,7 +51,8 @@ static void store_run(struct builder *b, struct block *at, expr *axes, expr with
     const uint32_t lanes = plan->lanes;
     struct lowering lowering = gpu_lowering(&b->k, axes, NULL);
     load_runs(b, at, &lowering, within);
-    uint32_t *memories = arena_copy(b->context->arena, b->k.memories, plan->body->buffers.count * sizeof *memories);
+    uint32_t *memories =
+        arena_copy(b->context->arena, b->k.memories, plan->body->buffers.count * sizeof *memories);
     for (uint32_t i = 0; i < plan->body->buffers.count; i++)
         memories[i] = plan->stretch.flat[i] ? UINT32_MAX : memories[i];
     struct block body;
@@ -79,7 +83,9 @@ static void store_run(struct builder *b, struct block *at, expr *axes, expr with
     }
 }
 
-/* ---- parts ---------------------------------------------------------------------------------------------------------- */
+/* ---- parts
+ * ----------------------------------------------------------------------------------------------------------
+ */
 
 dim contraction_parts_pitch(const struct contraction_plan *plan)
 {
@@ -94,12 +100,14 @@ static expr part_row(struct builder *b, expr row)
     const struct contraction_plan *plan = b->plan;
     expr flat = b->part;
     for (uint32_t i = 0; i < plan->batch_count; i++)
-        flat = add(b, times(b, flat, kernel_dim(b->k.kernel, plan->nest->extents[plan->batch[i]])), b->axes[plan->batch[i]]);
+        flat = add(b, times(b, flat, kernel_dim(b->k.kernel, plan->nest->extents[plan->batch[i]])),
+                   b->axes[plan->batch[i]]);
     return add(b, times(b, flat, kernel_size(b->k.kernel, plan->operands[SIDE_ROWS].extent, "rows")), row);
 }
 
 /* A part's sums into the temporary [part][batch][row][column]. */
-static void store_part(struct builder *b, struct block *at, expr row, expr column, expr place, uint32_t count, uint32_t memory)
+static void store_part(struct builder *b, struct block *at, expr row, expr column, expr place, uint32_t count,
+                       uint32_t memory)
 {
     const expr pitch = kernel_size(b->k.kernel, contraction_parts_pitch(b->plan), "part_pitch");
     const expr index = add(b, times(b, part_row(b, row), pitch), column);
@@ -109,7 +117,8 @@ static void store_part(struct builder *b, struct block *at, expr row, expr colum
     build_store(at, memory, index, kernel_pack(b->k.kernel, sums, (uint16_t)count));
 }
 
-/* ---- all of a thread's sums ----------------------------------------------------------------------------------------- */
+/* ---- all of a thread's sums
+ * ----------------------------------------------------------------------------------------- */
 
 /* The columns' axes at `column`, those of the stretch as one position. */
 static expr split_column(struct builder *b, struct block *at, expr column, expr *axes)
@@ -127,14 +136,15 @@ static expr split_column(struct builder *b, struct block *at, expr column, expr 
 }
 
 /* The sums from sum[place] on: of a run of `count` columns, of which all exist or none, or of one. */
-static void store_columns(struct builder *b, struct block *at, expr row, const expr *row_axes, expr column, expr place,
-                          uint32_t count, uint32_t parts)
+static void store_columns(struct builder *b, struct block *at, expr row, const expr *row_axes, expr column,
+                          expr place, uint32_t count, uint32_t parts)
 {
     const struct operand *columns = &b->plan->operands[SIDE_COLUMNS];
     struct block then = *at;
     const int64_t tile = b->config[CONFIG_COLUMNS];
     if (!dim_divisible(b->pool->dims, columns->extent, tile))
-        build_if(at, binary(b, EXPR_LESS, column, kernel_size(b->k.kernel, columns->extent, "columns")), &then, NULL);
+        build_if(at, binary(b, EXPR_LESS, column, kernel_size(b->k.kernel, columns->extent, "columns")),
+                 &then, NULL);
     if (parts != UINT32_MAX) {
         store_part(b, &then, row, column, place, count, parts);
         return;
@@ -151,7 +161,8 @@ static void store_columns(struct builder *b, struct block *at, expr row, const e
     gpu_store_point(&b->k, &then, 0, axes, &sum);
 }
 
-static void store_row(struct builder *b, struct block *at, expr row, const expr *axes, expr first_place, uint32_t parts)
+static void store_row(struct builder *b, struct block *at, expr row, const expr *axes, expr first_place,
+                      uint32_t parts)
 {
     const int64_t lanes = b->plan->lanes, own = b->config[CONFIG_OWN_COLUMNS];
     const bool runs = !b->fills[SIDE_COLUMNS].operand->along_depth;
@@ -160,7 +171,8 @@ static void store_row(struct builder *b, struct block *at, expr row, const expr 
     expr c, lane = number(b, 0);
     if (!runs) {
         build_for(at, "c", number(b, 0), named(b, own, "own_columns"), 0, LOOP_UNROLL, &body, &c);
-        expr column = add(b, b->first_column, add(b, b->thread_column, times(b, c, named(b, b->threads_x, "threads_x"))));
+        expr column = add(b, b->first_column,
+                          add(b, b->thread_column, times(b, c, named(b, b->threads_x, "threads_x"))));
         column = build_declare(&body, "column", column);
         store_columns(b, &body, row, axes, column, add(b, first_place, c), 1, parts);
         return;
@@ -189,23 +201,27 @@ void contraction_store(struct builder *b, struct block *top, uint32_t parts)
     if (rows->along_depth) {
         local = add(b, b->thread_row, times(b, r, threads_y));
     } else {
-        const expr run = binary(b, EXPR_INDEX_DIV, r, number(b, lanes)), in_run = binary(b, EXPR_INDEX_MOD, r, number(b, lanes));
-        local = add(b, times(b, scaled(b, run, lanes), threads_y), add(b, scaled(b, b->thread_row, lanes), in_run));
+        const expr run = binary(b, EXPR_INDEX_DIV, r, number(b, lanes)),
+                   in_run = binary(b, EXPR_INDEX_MOD, r, number(b, lanes));
+        local = add(b, times(b, scaled(b, run, lanes), threads_y),
+                    add(b, scaled(b, b->thread_row, lanes), in_run));
     }
     const expr row = build_declare(&body, "row", add(b, b->first_row, local));
     inside = body;
     if (!dim_divisible(b->pool->dims, rows->extent, b->config[CONFIG_ROWS]))
-        build_if(&body, binary(b, EXPR_LESS, row, kernel_size(b->k.kernel, rows->extent, "rows")), &inside, NULL);
+        build_if(&body, binary(b, EXPR_LESS, row, kernel_size(b->k.kernel, rows->extent, "rows")), &inside,
+                 NULL);
     expr axes[MAX_AXES];
     memcpy(axes, b->axes, sizeof axes);
     if (parts == UINT32_MAX)
         split_position(b, &inside, row, rows->axes, rows->count, "row", axes);
-    store_row(b, &inside, row, axes, times(b, r, named(b, b->config[CONFIG_OWN_COLUMNS], "own_columns")), parts);
+    store_row(b, &inside, row, axes, times(b, r, named(b, b->config[CONFIG_OWN_COLUMNS], "own_columns")),
+              parts);
 }
 
 /* One thread a point adds the parts in order and stores. */
-void contraction_sum_parts(const struct strategy_context *context, const struct contraction_plan *plan, int64_t parts,
-                           struct lowered_group *out)
+void contraction_sum_parts(const struct strategy_context *context, const struct contraction_plan *plan,
+                           int64_t parts, struct lowered_group *out)
 {
     enum { THREADS = 128 };
     struct gpu_kernel k;
@@ -226,8 +242,10 @@ void contraction_sum_parts(const struct strategy_context *context, const struct 
     const expr point = gpu_flat_thread(&k, &top, "point", THREADS);
     build_if(&top, expr_binary(pool, EXPR_LESS, point, kernel_size(kernel, points, "points")), &inside, NULL);
     const expr width = kernel_size(kernel, columns->extent, "columns");
-    const expr column = gpu_declare_within(&k, &inside, "column", expr_binary(pool, EXPR_INDEX_MOD, point, width), columns->extent);
-    const expr line = gpu_declare_within(&k, &inside, "line", expr_binary(pool, EXPR_INDEX_DIV, point, width), lines);
+    const expr column = gpu_declare_within(&k, &inside, "column",
+                                           expr_binary(pool, EXPR_INDEX_MOD, point, width), columns->extent);
+    const expr line =
+        gpu_declare_within(&k, &inside, "line", expr_binary(pool, EXPR_INDEX_DIV, point, width), lines);
     expr axes[MAX_AXES] = {0};
     uint32_t order[MAX_AXES], count = 0;
     for (uint32_t i = 0; i < plan->batch_count; i++)
@@ -239,10 +257,13 @@ void contraction_sum_parts(const struct strategy_context *context, const struct 
     const uint32_t sum = build_mutable(&inside, "sum", gpu_neutral(pool, REDUCE_SUM, plan->dtype));
     const expr reduced = kernel_variable(kernel, sum);
     expr part;
-    build_for(&inside, "part", expr_index(pool, 0), kernel_named(kernel, parts, "part_count"), 0, LOOP_UNROLL, &body, &part);
-    const expr part_line = expr_binary(pool, EXPR_ADD, expr_binary(pool, EXPR_MUL, part, kernel_size(kernel, lines, "lines")), line);
+    build_for(&inside, "part", expr_index(pool, 0), kernel_named(kernel, parts, "part_count"), 0, LOOP_UNROLL,
+              &body, &part);
+    const expr part_line = expr_binary(
+        pool, EXPR_ADD, expr_binary(pool, EXPR_MUL, part, kernel_size(kernel, lines, "lines")), line);
     const expr index =
-        expr_binary(pool, EXPR_ADD, expr_binary(pool, EXPR_MUL, part_line, kernel_size(kernel, pitch, "part_pitch")), column);
+        expr_binary(pool, EXPR_ADD,
+                    expr_binary(pool, EXPR_MUL, part_line, kernel_size(kernel, pitch, "part_pitch")), column);
     build_assign(&body, sum, expr_binary(pool, EXPR_ADD, reduced, kernel_element(kernel, memory, index, 1)));
     gpu_store_point(&k, &inside, 0, axes, &reduced);
     gpu_kernel_end(&k, out);

@@ -90,10 +90,14 @@ static void add_buffers(struct gpu_kernel *k, const bool *loaded, const bool *st
         k->memories[i] = UINT32_MAX;
         if ((!loaded[i] && !stored[i]) || (inside && inside[i]))
             continue;
-        const char *label = stored[i] ? "out" : input < sizeof inputs / sizeof inputs[0] ? inputs[input] : "in";
+        const char *label = stored[i]                                  ? "out"
+                            : input < sizeof inputs / sizeof inputs[0] ? inputs[input]
+                                                                       : "in";
         input += !stored[i];
-        k->memories[i] = gpu_kernel_parameter(k, ARGUMENT_BUFFER, i, body->buffers.items[i].type.dtype, label);
-        k->kernel->memories.items[k->memories[i]].shape = gpu_shape_text(k->context, &body->buffers.items[i].type);
+        k->memories[i] =
+            gpu_kernel_parameter(k, ARGUMENT_BUFFER, i, body->buffers.items[i].type.dtype, label);
+        k->kernel->memories.items[k->memories[i]].shape =
+            gpu_shape_text(k->context, &body->buffers.items[i].type);
     }
 }
 
@@ -138,6 +142,8 @@ uint32_t gpu_index_bits(const struct strategy_context *context)
     const struct definition *body = &context->group->body;
     struct dims *dims = body->pool->dims;
     const int64_t limit = INT32_MAX;
+    if (context->index_bits)
+        return context->index_bits;
     for (uint32_t i = 0; i < body->buffers.count; i++) {
         dim elements = tensor_elements(dims, &body->buffers.items[i].type);
         int64_t low, high;
@@ -160,8 +166,9 @@ double gpu_size(const struct strategy_context *context, dim d)
     int64_t *values = arena_new_array(context->arena, int64_t, dims->symbols.count);
     for (uint32_t i = 0; i < dims->symbols.count; i++) {
         const struct symbol *symbol = &dims->symbols.items[i];
-        int64_t usual = symbol->high < USUAL ? symbol->high : USUAL;
-        values[i] = symbol->hint <= 1 && usual > 1 ? usual : symbol->hint;
+        /* A range that somebody stated has a hint that somebody meant. */
+        const bool stated = symbol->high <= INT32_MAX;
+        values[i] = symbol->hint <= 1 && !stated ? USUAL : symbol->hint;
     }
     return dim_evaluate(dims, d, values, &value) ? (double)value : (double)dim_hint(dims, d);
 }
@@ -223,6 +230,23 @@ const char *gpu_summary(const struct strategy_context *context, const char *what
     return text.data;
 }
 
+/* Below loads everything is index arithmetic, which is no work that the nest asks for. */
+static expr without_indices(void *user, struct exprs *into, const struct expr_node *node, const expr *arguments)
+{
+    (void)user;
+    (void)arguments;
+    if (node->op != EXPR_LOAD && node->op != EXPR_LOAD_OR)
+        return 0;
+    return expr_load(into, (uint32_t)node->value, node->dtype, 0, NULL);
+}
+
+static uint32_t value_cost(const struct strategy_context *context, expr value)
+{
+    struct exprs *pool = arena_new(context->arena, struct exprs);
+    exprs_init(pool, context->arena, context->group->body.pool->dims);
+    return expr_cost(pool, expr_rewrite(pool, context->group->body.pool, value, without_indices, NULL));
+}
+
 void gpu_figures(const struct strategy_context *context, uint32_t first_nest, uint32_t nest_count, dim *bytes,
                  dim *operations)
 {
@@ -235,9 +259,9 @@ void gpu_figures(const struct strategy_context *context, uint32_t first_nest, ui
         mark_nest(context, nest, loaded, stored);
         uint32_t point = 0, reduced = 0;
         for (uint32_t i = 0; i < nest->store_count; i++)
-            point += expr_cost(body->pool, nest->stores[i].value);
+            point += value_cost(context, nest->stores[i].value);
         for (uint32_t i = 0; i < nest->reduction_count; i++)
-            reduced += expr_cost(body->pool, nest->reductions[i].body) + 1;
+            reduced += value_cost(context, nest->reductions[i].body) + 1;
         dim points = gpu_extent_product(context, nest, 0, nest->rank);
         dim inner = dim_mul(dims, points,
                             gpu_extent_product(context, nest, nest->rank, nest->rank + nest->reduce_rank));
@@ -336,15 +360,22 @@ expr gpu_flat_thread(struct gpu_kernel *k, struct block *at, const char *label, 
     struct exprs *pool = kernel->pool;
     const expr start = expr_binary(pool, EXPR_MUL, kernel_block_index(kernel, 0, DIM_NONE),
                                    kernel_named(kernel, threads, "threads"));
-    return build_declare(
-        at, label, expr_binary(pool, EXPR_ADD, start, kernel_thread_index(kernel, 0, dim_constant(pool->dims, threads))));
+    return build_declare(at, label,
+                         expr_binary(pool, EXPR_ADD, start,
+                                     kernel_thread_index(kernel, 0, dim_constant(pool->dims, threads))));
 }
 
 expr gpu_declare_within(struct gpu_kernel *k, struct block *at, const char *label, expr value, dim extent)
 {
     uint32_t before = k->kernel->variables.count;
     expr declared = build_declare(at, label, value);
-    if (k->kernel->variables.count == before || k->kernel->variables.items[before].extent != DIM_NONE)
+    if (k->kernel->variables.count == before)
+        return declared;
+    int64_t known, claimed;
+    const dim found = k->kernel->variables.items[before].extent;
+    const struct dims *dims = k->kernel->pool->dims;
+    if (found != DIM_NONE && dim_is_constant(dims, found, &known) &&
+        dim_is_constant(dims, extent, &claimed) && known <= claimed)
         return declared;
     k->kernel->variables.items[before].extent = extent;
     return kernel_variable(k->kernel, before);

@@ -1,5 +1,5 @@
-/* One map nest whose trailing axes are one flat stretch of every buffer that they index (stretch.h): threads take runs of
- * 16 bytes of it. */
+/* One map nest whose trailing axes are one flat stretch of every buffer that they index (stretch.h): threads
+ * take runs of 16 bytes of it. */
 #include "codegen/strategy/gpu/stretch.h"
 
 enum { CONFIG_RUN, THREADS = 256 };
@@ -88,7 +88,8 @@ static void load_runs(struct pointwise *p, struct block *at, const struct loweri
         if (!p->stretch.flat[i])
             continue;
         uint32_t memory = p->k.memories[i];
-        expr index = stretch_index(p->k.context, &p->stretch, lowering, i, expr_at(body->pool, p->stretch.loads[i])->arguments, position);
+        expr index = stretch_index(p->k.context, &p->stretch, lowering, i,
+                                   expr_at(body->pool, p->stretch.loads[i])->arguments, position);
         kernel->memories.items[memory].read = true;
         expr vector = build_declare(at, "run", kernel_element(kernel, memory, index, run));
         p->runs[i] = registers(p, body->buffers.items[i].type.dtype, run, "x");

@@ -49,7 +49,8 @@ static bool along_stretch(struct search *search, expr e)
     const struct expr_node *node = expr_at(pool, e);
     if (node->op == EXPR_AXIS)
         return node->value < s->first;
-    if (node->op == EXPR_LOAD && ends_in_stretch(search->context, s, (uint32_t)node->value, node->arguments)) {
+    if (node->op == EXPR_LOAD &&
+        ends_in_stretch(search->context, s, (uint32_t)node->value, node->arguments)) {
         if ((s->loads[node->value] && s->loads[node->value] != e) || search->loaded[node->value])
             return false;
         s->loads[node->value] = e;
@@ -67,13 +68,16 @@ static bool along_stretch(struct search *search, expr e)
     return true;
 }
 
-bool find_stretch_from(const struct strategy_context *context, const struct nest *nest, uint32_t first, struct stretch *out)
+bool find_stretch_from(const struct strategy_context *context, const struct nest *nest, uint32_t first,
+                       struct stretch *out)
 {
     const struct definition *body = &context->group->body;
-    struct search search = {.context = context,
-                            .stretch = out,
-                            .visited = arena_new_array(context->arena, unsigned char, body->pool->nodes.count + MAX_AXES)};
-    *out = (struct stretch){.nest = nest, .first = first, .length = gpu_extent_product(context, nest, first, nest->rank)};
+    struct search search = {
+        .context = context,
+        .stretch = out,
+        .visited = arena_new_array(context->arena, unsigned char, body->pool->nodes.count + MAX_AXES)};
+    *out = (struct stretch){
+        .nest = nest, .first = first, .length = gpu_extent_product(context, nest, first, nest->rank)};
     for (uint32_t i = 0; i < nest->store_count; i++) {
         const struct nest_store *store = &nest->stores[i];
         expr axes[MAX_AXES];
@@ -103,8 +107,8 @@ int32_t stretch_widest_run(const struct strategy_context *context, const struct 
     return (int32_t)(128 / widest);
 }
 
-expr stretch_index(const struct strategy_context *context, const struct stretch *s, const struct lowering *lowering,
-                   uint32_t buffer, const expr *indices, expr position)
+expr stretch_index(const struct strategy_context *context, const struct stretch *s,
+                   const struct lowering *lowering, uint32_t buffer, const expr *indices, expr position)
 {
     const struct tensor_type *type = &context->group->body.buffers.items[buffer].type;
     struct exprs *pool = lowering->kernel->pool;
