@@ -140,7 +140,7 @@ static void begin_pass(struct row_scan *s, enum pass pass)
     static const char *const summaries[] = {"Scan, a block a row", "Totals of tiles", "Offsets of tiles",
                                             "Scan of tiles"};
     if (pass == TILE_TOTALS)
-        gpu_kernel_begin_reductions(&s->k, s->context, "gpu_plain", s->number);
+        gpu_kernel_begin_reductions(&s->k, s->context, "gpu_plain", s->number, NULL);
     else
         gpu_kernel_begin(&s->k, s->context, "gpu_plain", s->number, pass != TILE_OFFSETS, NULL);
     struct kernel *kernel = s->k.kernel;

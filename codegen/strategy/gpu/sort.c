@@ -181,7 +181,7 @@ static expr place_in_row(struct sort *s, expr row, expr position)
 static void build_keys(struct sort *s)
 {
     expr row, position;
-    gpu_kernel_begin_reductions(&s->k, s->context, "gpu_plain", s->number);
+    gpu_kernel_begin_reductions(&s->k, s->context, "gpu_plain", s->number, NULL);
     const uint32_t keys = gpu_temporary_parameter(&s->k, s->keys[0], s->key, "keys");
     const uint32_t places = gpu_temporary_parameter(&s->k, s->places[0], s->place, "places");
     struct block at = begin_points(s, "Keys", s->length, &row, &position);
