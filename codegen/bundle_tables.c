@@ -30,6 +30,7 @@ struct tables {
     VEC(struct bundle_buffer) buffers;
     VEC(struct bundle_kernel) kernels;
     VEC(struct bundle_launch) launches;
+    VEC(struct bundle_control) controls;
     VEC(struct bundle_copy) copies;
     VEC(struct bundle_image) images;
     VEC(uint32_t) indices;
@@ -403,6 +404,17 @@ static void add_launch(struct tables *t, const struct plan *plan, const struct p
     vec_push(t->arena, &t->launches, row);
 }
 
+static void add_control(struct tables *t, const struct plan_control *control)
+{
+    const struct bundle_control row = {.kind = control->kind == PLAN_IF ? BUNDLE_IF : BUNDLE_WHILE,
+                                       .condition = control->condition,
+                                       .first = control->first,
+                                       .middle = control->middle,
+                                       .end = control->end,
+                                       .inner = control->inner};
+    vec_push(t->arena, &t->controls, row);
+}
+
 static void add_images(struct tables *t, const struct cuda_image *images, uint32_t count, uint32_t kind)
 {
     static const char zeros[64];
@@ -443,6 +455,8 @@ static void add_plan(struct tables *t, const struct bundle_target *target)
         .kernel_count = plan->kernels.count,
         .first_launch = t->launches.count,
         .launch_count = plan->launches.count,
+        .first_control = t->controls.count,
+        .control_count = plan->controls.count,
         .first_copy = t->copies.count,
         .copy_count = plan->copies.count,
         .first_image = t->images.count,
@@ -453,6 +467,8 @@ static void add_plan(struct tables *t, const struct bundle_target *target)
         add_kernel(t, target, i);
     for (uint32_t i = 0; i < plan->launches.count; i++)
         add_launch(t, plan, &plan->launches.items[i]);
+    for (uint32_t i = 0; i < plan->controls.count; i++)
+        add_control(t, &plan->controls.items[i]);
     for (uint32_t i = 0; i < plan->copies.count; i++)
         vec_push(t->arena, &t->copies,
                  ((struct bundle_copy){plan->copies.items[i].from, plan->copies.items[i].to}));
@@ -530,6 +546,7 @@ static void assemble(struct tables *t)
     header.buffers = APPEND(&blob, t->buffers);
     header.kernels = APPEND(&blob, t->kernels);
     header.launches = APPEND(&blob, t->launches);
+    header.controls = APPEND(&blob, t->controls);
     header.copies = APPEND(&blob, t->copies);
     header.images = APPEND(&blob, t->images);
     header.indices = APPEND(&blob, t->indices);

@@ -141,6 +141,14 @@ void build_barrier(struct block *block)
     append(block, STATEMENT_BARRIER);
 }
 
+void build_set_condition(struct block *block, uint32_t handle, expr value)
+{
+    kernel_note(block->kernel, value);
+    struct statement *statement = append(block, STATEMENT_SET_CONDITION);
+    statement->memory = handle;
+    statement->value = value;
+}
+
 void build_comment(struct block *block, const char *text)
 {
     append(block, STATEMENT_COMMENT)->text = text;

@@ -51,6 +51,8 @@ enum statement_kind {
     STATEMENT_BARRIER,   /* CUDA: all threads of the block */
     STATEMENT_COMMIT,    /* CUDA: the asynchronous stores since the last one are a batch */
     STATEMENT_WAIT,      /* CUDA: until at most `batches` of this thread's batches are under way */
+    STATEMENT_SET_CONDITION, /* CUDA: whether the launches behind a handle run: `memory` is the parameter that holds it
+                                 in place of an address, `value` a bool */
     STATEMENT_COMMENT,   /* text of our own, one line */
 };
 
@@ -74,7 +76,7 @@ struct statement {
     enum loop_kind loop;
     expr begin, end, step;       /* FOR */
     struct statement_list body, otherwise;
-    uint32_t memory;             /* STORE */
+    uint32_t memory;             /* STORE, SET_CONDITION */
     expr index;
     bool asynchronous;           /* STORE to SHARED of one global ELEMENT (or ELEMENT_OR with zeros) of 4 or 16 bytes:
                                     done after a WAIT */
@@ -162,6 +164,7 @@ void build_store_async(struct block *block, uint32_t memory, expr index, expr va
 void build_commit(struct block *block);
 void build_wait(struct block *block, uint32_t batches);
 void build_barrier(struct block *block);
+void build_set_condition(struct block *block, uint32_t handle, expr value);
 void build_comment(struct block *block, const char *text);
 
 /* Lowering of a Definition's expression into the kernel: AXIS by the given variables, loads to ELEMENTs of the memories

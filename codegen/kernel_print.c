@@ -220,6 +220,16 @@ static void print_if(struct printer *p, const struct statement *s)
     text_put(p->out, "\n");
 }
 
+static void print_set_condition(struct printer *p, const struct statement *s)
+{
+    begin_statement(p, 1, &s->value);
+    indent(p);
+    text_printf(p->out, "condition m%u = ", (unsigned)s->memory);
+    print_operand(p, s->value);
+    text_put(p->out, "\n");
+    end_statement(p);
+}
+
 static void print_declare(struct printer *p, const struct statement *s)
 {
     const struct kernel_variable *v = &p->kernel->variables.items[s->variable];
@@ -280,6 +290,9 @@ static void print_list(struct printer *p, const struct statement_list *list)
         case STATEMENT_WAIT:
             indent(p);
             text_printf(p->out, "wait %u\n", (unsigned)s->batches);
+            break;
+        case STATEMENT_SET_CONDITION:
+            print_set_condition(p, s);
             break;
         case STATEMENT_COMMENT:
             indent(p);

@@ -277,6 +277,13 @@ static bool check_statement(struct verifier *v, const struct statement *s, unsig
     case STATEMENT_COMMIT:
     case STATEMENT_WAIT:
         return v->machine->asynchronous_copies || wrong(v, "asynchronous copies on a machine without them");
+    case STATEMENT_SET_CONDITION:
+        if (!check_expr(v, s->value))
+            return false;
+        if (!v->cuda || s->memory >= v->kernel->global_count || at(v, s->value)->dtype != DTYPE_BOOL ||
+            at(v, s->value)->lanes != 1)
+            return wrong(v, "a condition set on a CPU, without a handle, or to what is no bool");
+        return true;
     case STATEMENT_COMMENT:
         return !strpbrk(s->text, "\n\r\\*") || wrong(v, "a comment of more than one line");
     }

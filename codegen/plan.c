@@ -4,7 +4,8 @@
  * Buffers. Every value that a group stores or loads has one plan buffer: the caller's (graph inputs and
  * outputs), a constant, or a stretch of the arena that is live from its first launch to its last. A group
  * that only copies a buffer element for element in the same flat order needs no launch: its result is another
- * name of the source buffer.
+ * name of the source buffer. The launches of a body stand among the others, in a range that a control record
+ * names (plan_control.c).
  *
  * Nothing here knows sizes: elements stay dims, and the runtime's planner places the arena in `prepare`. */
 #include "codegen/plan.h"
@@ -35,8 +36,8 @@ struct plan_strategy_context plan_strategy_context(const struct graph *graph, co
     };
 }
 
-static uint32_t add_buffer(struct planner *planner, enum plan_buffer_kind kind, uint32_t index,
-                           enum dtype dtype, dim elements)
+uint32_t planner_add_buffer(struct planner *planner, enum plan_buffer_kind kind, uint32_t index,
+                            enum dtype dtype, dim elements)
 {
     struct plan_buffer buffer = {.kind = kind,
                                  .index = index,
@@ -54,12 +55,11 @@ static uint32_t add_constant(struct planner *planner, value_id value, const stru
 {
     struct plan_constant constant = {.value = value, .recipe = recipe, .dtype = dtype, .elements = elements};
     vec_push(planner->arena, &planner->plan->constants, constant);
-    return add_buffer(planner, PLAN_CONSTANT, planner->plan->constants.count - 1, dtype,
-                      dim_constant(planner->dims, elements));
+    return planner_add_buffer(planner, PLAN_CONSTANT, planner->plan->constants.count - 1, dtype,
+                              dim_constant(planner->dims, elements));
 }
 
-/* The plan buffer of a graph value, made on first use. */
-static uint32_t value_buffer(struct planner *planner, value_id value)
+uint32_t planner_value_buffer(struct planner *planner, value_id value)
 {
     value = planner->same_as[value];
     if (planner->value_buffers[value] != UINT32_MAX)
@@ -71,7 +71,8 @@ static uint32_t value_buffer(struct planner *planner, value_id value)
         tensor_constant_sizes(planner->dims, type, sizes, &elements);
         buffer = add_constant(planner, value, NULL, type->dtype, elements);
     } else {
-        buffer = add_buffer(planner, PLAN_ARENA, 0, type->dtype, tensor_elements(planner->dims, type));
+        buffer =
+            planner_add_buffer(planner, PLAN_ARENA, 0, type->dtype, tensor_elements(planner->dims, type));
     }
     planner->value_buffers[value] = buffer;
     return buffer;
@@ -86,18 +87,18 @@ static void add_caller_buffers(struct planner *planner)
         value_id value = graph->inputs.items[i];
         const struct tensor_type *type = &graph_value(graph, value)->type;
         planner->value_buffers[value] =
-            add_buffer(planner, PLAN_INPUT, i, type->dtype, tensor_elements(planner->dims, type));
+            planner_add_buffer(planner, PLAN_INPUT, i, type->dtype, tensor_elements(planner->dims, type));
     }
     for (uint32_t i = 0; i < graph->outputs.count; i++) {
         value_id value = graph->outputs.items[i].value;
         const struct tensor_type *type = &graph_value(graph, value)->type;
         uint32_t buffer =
-            add_buffer(planner, PLAN_OUTPUT, i, type->dtype, tensor_elements(planner->dims, type));
+            planner_add_buffer(planner, PLAN_OUTPUT, i, type->dtype, tensor_elements(planner->dims, type));
         /* An aliased output is computed in the arena at first: its input may be read until the end. */
         const bool aliased = planner_alias_of(graph, i) != UINT32_MAX;
         if (planner->init[value] || planner->same_as[value] != value ||
             planner->value_buffers[value] != UINT32_MAX || aliased) {
-            struct plan_copy copy = {.from = value_buffer(planner, value), .to = buffer};
+            struct plan_copy copy = {.from = planner_value_buffer(planner, value), .to = buffer};
             vec_push(planner->arena, &planner->plan->copies, copy);
         } else {
             planner->value_buffers[value] = buffer;
@@ -141,7 +142,9 @@ static bool alias_flat_copy(struct planner *planner, const struct group *group)
         return false;
     value_id source = group->values[from];
     value_id result = group->values[group->body.nests.items[0].stores[0].buffer];
-    uint32_t source_buffer = value_buffer(planner, source);
+    if (planner->depth && planner->value_buffers[result] != UINT32_MAX)
+        return false; /* a branch's result, to be stored only where the branch runs */
+    uint32_t source_buffer = planner_value_buffer(planner, source);
     if (planner->value_buffers[result] == UINT32_MAX) {
         planner->value_buffers[result] = source_buffer;
     } else { /* the result is the caller's output */
@@ -151,7 +154,7 @@ static bool alias_flat_copy(struct planner *planner, const struct group *group)
     return true;
 }
 
-static void mark_use(struct planner *planner, uint32_t buffer, uint32_t launch)
+void planner_mark_use(struct planner *planner, uint32_t buffer, uint32_t launch)
 {
     struct plan_buffer *item = &planner->plan->buffers.items[buffer];
     if (item->first == UINT32_MAX || launch < item->first)
@@ -167,11 +170,11 @@ static uint32_t argument_buffer(struct planner *planner, const struct group *gro
     if (argument->kind == ARGUMENT_BUFFER) {
         value_id value = group->values[argument->index];
         if (value)
-            return value_buffer(planner, value);
+            return planner_value_buffer(planner, value);
         if (planner->group_buffers[argument->index] == UINT32_MAX) {
             const struct tensor_type *type = &group->body.buffers.items[argument->index].type;
             planner->group_buffers[argument->index] =
-                add_buffer(planner, PLAN_ARENA, 0, type->dtype, tensor_elements(planner->dims, type));
+                planner_add_buffer(planner, PLAN_ARENA, 0, type->dtype, tensor_elements(planner->dims, type));
         }
         return planner->group_buffers[argument->index];
     }
@@ -179,7 +182,7 @@ static uint32_t argument_buffer(struct planner *planner, const struct group *gro
         if (temporaries[argument->index] == UINT32_MAX) {
             const struct tensor_type *type = &lowered->temporaries.items[argument->index].type;
             temporaries[argument->index] =
-                add_buffer(planner, PLAN_ARENA, 0, type->dtype, tensor_elements(planner->dims, type));
+                planner_add_buffer(planner, PLAN_ARENA, 0, type->dtype, tensor_elements(planner->dims, type));
         }
         return temporaries[argument->index];
     }
@@ -219,12 +222,15 @@ static uint32_t *unset(struct arena *arena, uint32_t count)
     return items;
 }
 
-static bool add_launches(struct planner *planner, const struct group *group, const struct lowered_group *lowered,
-                         const struct machine *machine)
+static bool add_launches(struct planner *planner, const struct group *group,
+                         const struct lowered_group *lowered, const struct machine *machine,
+                         const uint32_t *bound)
 {
     uint32_t *temporaries = unset(planner->arena, lowered->temporaries.count);
     uint32_t *derived = unset(planner->arena, lowered->derived.count);
     planner->group_buffers = unset(planner->arena, group->body.buffers.count);
+    if (bound)
+        memcpy(planner->group_buffers, bound, group->body.buffers.count * sizeof *bound);
     uint32_t first_launch = planner->plan->launches.count;
     for (uint32_t i = 0; i < lowered->launches.count; i++) {
         const struct kernel_launch *from = &lowered->launches.items[i];
@@ -234,7 +240,7 @@ static bool add_launches(struct planner *planner, const struct group *group, con
         uint32_t *buffers = arena_new_array(planner->arena, uint32_t, kernel->global_count);
         for (uint32_t k = 0; k < kernel->global_count; k++) {
             buffers[k] = argument_buffer(planner, group, lowered, &from->arguments[k], temporaries, derived);
-            mark_use(planner, buffers[k], planner->plan->launches.count);
+            planner_mark_use(planner, buffers[k], planner->plan->launches.count);
         }
         launch.buffers = buffers;
         launch.dims = arena_copy(planner->arena, kernel->dims.items, kernel->dims.count * sizeof(dim));
@@ -246,12 +252,14 @@ static bool add_launches(struct planner *planner, const struct group *group, con
      */
     for (uint32_t i = 0; i < lowered->temporaries.count; i++)
         if (temporaries[i] != UINT32_MAX)
-            mark_use(planner, temporaries[i], first_launch);
+            planner_mark_use(planner, temporaries[i], first_launch);
     return true;
 }
 
-static bool plan_group(struct planner *planner, const struct group *group)
+bool planner_add_group(struct planner *planner, const struct group *group, const uint32_t *bound)
 {
+    if (group->control)
+        return planner_add_control(planner, group);
     if (planner->options->optimisation > 0 && alias_flat_copy(planner, group))
         return true;
     const struct machine *machine = planner->plan->machine;
@@ -282,7 +290,27 @@ static bool plan_group(struct planner *planner, const struct group *group)
         planner->options->explain(planner->options->explain_user, line.data);
     }
     planner_allow_in_place(planner, group, &lowered);
-    return add_launches(planner, group, &lowered, compiled_for);
+    return add_launches(planner, group, &lowered, compiled_for, bound);
+}
+
+bool planner_add_grouping(struct planner *planner, const struct grouping *grouping)
+{
+    for (uint32_t i = 0; i < grouping->views.count; i++)
+        planner->same_as[grouping->views.items[i].value] = grouping->views.items[i].of;
+    for (uint32_t i = 0; i < grouping->groups.count; i++)
+        if (!planner_add_group(planner, &grouping->groups.items[i], NULL))
+            return false;
+    return true;
+}
+
+/* What outlasts a loop at the plan's end has no launch behind it to last for. */
+static void end_with_last_launch(struct plan *plan)
+{
+    for (uint32_t i = 0; i < plan->buffers.count; i++) {
+        struct plan_buffer *buffer = &plan->buffers.items[i];
+        if (buffer->last >= plan->launches.count && plan->launches.count)
+            buffer->last = plan->launches.count - 1;
+    }
 }
 
 /* The last launch counts as use of everything that is copied behind it. */
@@ -290,7 +318,7 @@ static void mark_copies(struct planner *planner)
 {
     uint32_t launches = planner->plan->launches.count;
     for (uint32_t i = 0; i < planner->plan->copies.count; i++)
-        mark_use(planner, planner->plan->copies.items[i].from, launches ? launches - 1 : 0);
+        planner_mark_use(planner, planner->plan->copies.items[i].from, launches ? launches - 1 : 0);
 }
 
 bool plan_build(const struct graph *graph, const struct grouping *grouping, const struct machine *machine,
@@ -316,12 +344,12 @@ bool plan_build(const struct graph *graph, const struct grouping *grouping, cons
     if (!planner_check_aliases(&planner))
         return false;
     add_caller_buffers(&planner);
-    for (uint32_t i = 0; i < grouping->groups.count; i++)
-        if (!plan_group(&planner, &grouping->groups.items[i]))
-            return false;
+    if (!planner_add_grouping(&planner, grouping))
+        return false;
     if (!planner_place_outputs(&planner))
         return false;
     mark_copies(&planner);
     planner_share_in_place(&planner);
+    end_with_last_launch(out);
     return true;
 }

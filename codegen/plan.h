@@ -57,12 +57,26 @@ struct plan_copy {
     uint32_t from, to; /* plan buffers */
 };
 
+/* Launches that run by a condition: a buffer of one bool. They nest; outer ones stand before those in them, and every one
+ * has a launch at least. */
+enum plan_control_kind {
+    PLAN_IF,   /* [first, middle) where it is true, else [middle, end) */
+    PLAN_WHILE /* [first, end) again and again while it is true; middle is end */
+};
+struct plan_control {
+    enum plan_control_kind kind;
+    uint32_t condition;
+    uint32_t first, middle, end; /* launches */
+    uint32_t inner;              /* how many of the next ones are in this one */
+};
+
 struct plan {
     const struct machine *machine;
     VEC(struct plan_buffer) buffers;
     VEC(struct plan_constant) constants;
     VEC(struct plan_kernel) kernels;
     VEC(struct plan_launch) launches;
+    VEC(struct plan_control) controls;
     VEC(struct plan_copy) copies;
 };
 

@@ -32,6 +32,7 @@ struct planner {
     uint32_t *value_buffers; /* [value]: plan buffer, UINT32_MAX: none yet */
     value_id *same_as;       /* [value]: the value whose memory it is; itself where it has its own */
     uint32_t *group_buffers; /* [buffer of the group that is being planned], for those without a value */
+    uint32_t depth;          /* control-flow nodes around what is being planned */
     VEC(struct known_derived) derived;
     VEC(const char *) kernel_keys; /* [kernel]: canonical text that equal kernels share */
     VEC(struct in_place_pair) pairs;
@@ -41,6 +42,19 @@ struct plan_strategy_context plan_strategy_context(const struct graph *graph, co
                                                    const struct machine *machine, const bool *init,
                                                    struct arena *arena);
 uint32_t planner_derived_buffer(struct planner *planner, const struct group *group, const struct derived *derived);
+
+/* plan.c */
+uint32_t planner_add_buffer(struct planner *planner, enum plan_buffer_kind kind, uint32_t index, enum dtype dtype,
+                            dim elements);
+/* The plan buffer of a graph value, made on first use. */
+uint32_t planner_value_buffer(struct planner *planner, value_id value);
+void planner_mark_use(struct planner *planner, uint32_t buffer, uint32_t launch);
+/* Groups in order. `bound`: plan buffers of the group's buffers that have no value, or NULL. */
+bool planner_add_group(struct planner *planner, const struct group *group, const uint32_t *bound);
+bool planner_add_grouping(struct planner *planner, const struct grouping *grouping);
+
+/* plan_control.c: the launches of a node with bodies. */
+bool planner_add_control(struct planner *planner, const struct group *group);
 
 /* plan_kernels.c: the number of the kernel's equal in the plan; added, named and hashed when it is new. */
 bool planner_add_kernel(struct planner *planner, const struct group *group, struct kernel *kernel,

@@ -18,7 +18,7 @@ static const char *group_operator(const struct graph *graph, const struct group 
             if (facts->traits & order[k])
                 return facts->name;
         }
-    return group->nodes.count ? op_facts(graph_node(graph, group->nodes.items[0])->op)->name : "group";
+    return group->nodes.count ? op_facts(graph_node(graph, group->nodes.items[0])->op)->name : "copy"; /* the planner's own */
 }
 
 /* conv_1a2b3c4d: our operator name in lower case and the first 8 digits of the hash. */

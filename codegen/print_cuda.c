@@ -201,6 +201,18 @@ static void put_line(struct cuda_printer *p, const char *line)
     text_printf(p->out, "%s\n", line);
 }
 
+static void put_set_condition(struct cuda_printer *p, const struct statement *s)
+{
+    cuda_begin_statement(p, 1, &s->value);
+    cuda_indent(p);
+    text_put(p->out, "cudaGraphSetConditional((unsigned long long)");
+    text_put(p->out, p->memories[s->memory]);
+    text_put(p->out, ", ");
+    cuda_put_expr(p, s->value, CUDA_ANY);
+    text_put(p->out, ");\n");
+    cuda_end_statement(p);
+}
+
 static void put_list(struct cuda_printer *p, const struct statement_list *list)
 {
     for (const struct statement *s = list->first; s; s = s->next)
@@ -228,6 +240,9 @@ static void put_list(struct cuda_printer *p, const struct statement_list *list)
             break;
         case STATEMENT_WAIT:
             put_line(p, arena_printf(p->out->arena, "wait_copies<%u>();", (unsigned)s->batches));
+            break;
+        case STATEMENT_SET_CONDITION:
+            put_set_condition(p, s);
             break;
         case STATEMENT_COMMENT:
             put_line(p, arena_printf(p->out->arena, "// %s", s->text));
@@ -428,6 +443,15 @@ static struct cuda_printer new_printer(const struct kernel *kernel, struct text 
     return printer;
 }
 
+/* Then the device runtime's function is declared, which the driver provides. */
+static bool sets_condition(const struct statement_list *list)
+{
+    for (const struct statement *s = list->first; s; s = s->next)
+        if (s->kind == STATEMENT_SET_CONDITION || sets_condition(&s->body) || sets_condition(&s->otherwise))
+            return true;
+    return false;
+}
+
 void print_cuda(const struct kernel *kernel, const char *name, const struct machine *machine, bool comments,
                 struct text *out)
 {
@@ -441,6 +465,8 @@ void print_cuda(const struct kernel *kernel, const char *name, const struct mach
     printer.out = out;
     if (comments)
         put_comment(&printer, machine);
+    if (sets_condition(&kernel->body))
+        text_put(out, "extern \"C\" __device__ void cudaGraphSetConditional(unsigned long long handle, unsigned int value);\n");
     text_printf(out, "extern \"C\" __global__ void __launch_bounds__(%" PRIu32,
                 kernel->block[0] * kernel->block[1] * kernel->block[2]);
     if (kernel->min_blocks)

@@ -221,7 +221,8 @@ static void print_list(struct llvm_printer *p, const struct statement_list *list
         case STATEMENT_BARRIER:
         case STATEMENT_COMMIT:
         case STATEMENT_WAIT:
-            p->problem = "a barrier, which only a GPU has";
+        case STATEMENT_SET_CONDITION:
+            p->problem = "a statement that only a GPU has";
             break;
         }
     }

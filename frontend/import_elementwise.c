@@ -1,7 +1,8 @@
 /* Import functions of operators that work element by element, and the one for all that need no change. */
 #include "frontend/importer.h"
 
-/* The further results of a normalisation are its statistics, kept in f32; those of operators that order are places. */
+/* The further results of a normalisation are its statistics, kept in f32; those of operators that order are
+ * places. */
 static enum dtype further_dtype(enum op op)
 {
     return op == OP_LayerNormalization ? DTYPE_F32 : DTYPE_I64;

@@ -133,7 +133,7 @@ static bool import_input_type(struct importer *importer, const Onnx__ValueInfoPr
     return true;
 }
 
-static void add_name(struct importer *importer, struct import_scope *scope, const char *what,
+void import_add_name(struct importer *importer, struct import_scope *scope, const char *what,
                      const char *name, value_id value)
 {
     uint32_t number = value;
@@ -144,9 +144,9 @@ static void add_name(struct importer *importer, struct import_scope *scope, cons
                     import_quote(importer, name));
 }
 
-/* Weights first: an input of the same name is the weight, as IR version 3 lists them. */
-static void import_weights(struct importer *importer, struct import_scope *scope,
-                           const Onnx__GraphProto *graph)
+/* Weights first: an input of the same name is the weight, as IR version 3 lists them. Those of a body may
+ * have the names of those of another, so they are no weights that could be replaced by name. */
+void import_weights(struct importer *importer, struct import_scope *scope, const Onnx__GraphProto *graph)
 {
     for (size_t i = 0; i < graph->n_initializer; i++) {
         const char *name = import_intern(importer, graph->initializer[i]->name);
@@ -154,16 +154,16 @@ static void import_weights(struct importer *importer, struct import_scope *scope
         value_id value = import_tensor(importer, NULL, what, graph->initializer[i]);
         if (value) {
             graph_value(importer->graph, value)->name = name;
-            graph_value(importer->graph, value)->weight_name = name;
+            graph_value(importer->graph, value)->weight_name = scope->outer ? NULL : name;
         }
-        add_name(importer, scope, "a weight", name, value ? value : VALUE_FAILED);
+        import_add_name(importer, scope, "a weight", name, value ? value : VALUE_FAILED);
     }
     for (size_t i = 0; i < graph->n_sparse_initializer; i++) {
         const Onnx__TensorProto *values = graph->sparse_initializer[i]->values;
         const char *name = import_intern(importer, values ? values->name : NULL);
         import_fail(importer, DIAG_unsupported_case, NULL, "weight %s is sparse, which is not supported",
                     import_quote(importer, name));
-        add_name(importer, scope, "a sparse weight", name, VALUE_FAILED);
+        import_add_name(importer, scope, "a sparse weight", name, VALUE_FAILED);
     }
 }
 
@@ -185,8 +185,8 @@ static void import_inputs(struct importer *importer, struct import_scope *scope,
             continue;
         struct tensor_type type;
         bool good = import_input_type(importer, graph->input[i], name, used, &type);
-        add_name(importer, scope, "an input", name,
-                 good ? graph_add_input(importer->graph, name, type) : VALUE_FAILED);
+        import_add_name(importer, scope, "an input", name,
+                        good ? graph_add_input(importer->graph, name, type) : VALUE_FAILED);
     }
     for (uint32_t i = 0; i < options->dim_count; i++)
         if (!used[i])
@@ -205,7 +205,7 @@ static void import_outputs(struct importer *importer, struct import_scope *scope
         const char *name =
             import_intern(importer, options->output_count ? options->outputs[i] : graph->output[i]->name);
         value_id value;
-        if (options->output_count && !name_map_find(&scope->values, name, &value)) {
+        if (options->output_count && !import_find(scope, name, &value)) {
             import_fail(importer, DIAG_bad_option, NULL, "no value is named %s",
                         import_quote(importer, name));
             continue;
@@ -264,6 +264,11 @@ bool import_top_graph(struct importer *importer)
     import_nodes(importer, &scope, graph->node, graph->n_node);
     if (importer->stopped)
         return false;
+    if ((uint64_t)importer->graph->regions.count * importer->graph->nodes.count > MAX_BODY_WORK &&
+        importer->graph->regions.count > GRAPH_BODY + 1)
+        import_fail(importer, DIAG_limit_exceeded, NULL,
+                    "the model has %u bodies and %u nodes, which is too many",
+                    importer->graph->regions.count - GRAPH_BODY - 1, importer->graph->nodes.count);
     import_outputs(importer, &scope, graph);
     if (!importer->failures)
         import_aliases(importer);

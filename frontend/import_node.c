@@ -41,11 +41,19 @@ const struct location *import_location(struct importer *importer, const struct i
     return location;
 }
 
+bool import_find(const struct import_scope *scope, const char *name, uint32_t *value)
+{
+    for (; scope; scope = scope->outer)
+        if (name_map_find(&scope->values, name, value))
+            return true;
+    return false;
+}
+
 value_id import_use(struct importer *importer, struct import_scope *scope, const struct location *location,
                     const char *what, const char *name)
 {
     uint32_t value;
-    if (!name_map_find(&scope->values, name, &value)) {
+    if (!import_find(scope, name, &value)) {
         import_fail(importer, DIAG_undefined_name, location, "%s is %s, which nothing defines", what,
                     import_quote(importer, name));
         return VALUE_FAILED;
@@ -249,14 +257,24 @@ static bool check_count(struct importer *importer, const struct import_node *nod
                        count, what, least, most);
 }
 
+/* Inputs behind the least number may be absent, but for those of a list; a Loop's trip count and condition
+ * may be. */
+static bool may_be_absent(const struct operator_row *row, uint32_t input)
+{
+    return row->op == OP_Loop ? input < 2 : input >= row->least_inputs && row->most_inputs != ANY_NUMBER;
+}
+
 static bool check_arity(struct importer *importer, const struct import_node *node)
 {
     const struct operator_row *row = node->row;
-    bool good = check_count(importer, node, "input", node->input_count, row->least_inputs, row->most_inputs);
+    /* absent inputs at the end count where the operator needs a place for them */
+    const size_t given = node->proto->n_input < row->least_inputs ? node->proto->n_input : row->least_inputs;
+    const size_t inputs = node->input_count > given ? node->input_count : given;
+    bool good = check_count(importer, node, "input", inputs, row->least_inputs, row->most_inputs);
     good &=
         check_count(importer, node, "output", node->proto->n_output, row->least_outputs, row->most_outputs);
-    for (uint32_t i = 0; good && i < node->input_count; i++)
-        if (!node->inputs[i] && (i < row->least_inputs || row->most_inputs == ANY_NUMBER))
+    for (uint32_t i = 0; good && i < inputs; i++)
+        if (!node->inputs[i] && !may_be_absent(row, i))
             good = import_fail(importer, DIAG_wrong_arity, node->location, "input %u must be given", i);
     return good;
 }

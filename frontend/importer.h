@@ -3,7 +3,8 @@
  * A scope holds the names of one graph or of one call of a model function. A name stands for a value of the
  * Graph IR, or for one of two marks: FAILED, the result of something already reported, which spreads
  * silently; UNAVAILABLE, an output that its operator's implementation does not give, which is an error only
- * where it is used. */
+ * where it is used. The body of a control-flow node has a scope of its own, from which the names of the
+ * scopes around it can be seen; a function's scope stands alone. */
 #ifndef GPUCC_FRONTEND_IMPORTER_H
 #define GPUCC_FRONTEND_IMPORTER_H
 
@@ -14,6 +15,8 @@
 /* `work` counts names looked at, so that functions that call functions cannot multiply without end. */
 enum {
     MAX_FUNCTION_DEPTH = 64,
+    MAX_BODY_DEPTH = 64,     /* of bodies in bodies, whatever functions they stand in */
+    MAX_BODY_WORK = 1 << 26, /* bodies times nodes: each body is looked at beside the whole graph */
     MAX_IMPORTED_NODES = 1000000,
     MAX_WORK = 100000000,
     MAX_NODE_ATTRIBUTES = 1024,
@@ -45,7 +48,8 @@ struct bound_attribute {
 };
 
 struct import_scope {
-    const char *path; /* for locations: "" at the top */
+    struct import_scope *outer; /* whose names a body sees; NULL for the top graph and for functions */
+    const char *path;           /* for locations: "" at the top */
     region_id region;
     const struct opset *opsets;
     uint32_t opset_count;
@@ -68,6 +72,7 @@ struct importer {
     bool stopped;              /* a limit was passed: what follows is not looked at */
     const Onnx__FunctionProto *calls[MAX_FUNCTION_DEPTH]; /* being inlined, outermost first */
     uint32_t call_count;
+    uint32_t body_depth; /* bodies being imported */
 };
 
 struct import_node {
@@ -91,8 +96,12 @@ bool import_fail(struct importer *importer, enum diag_code code, const struct lo
 const char *import_intern(struct importer *importer, const char *text); /* NULL reads as "" */
 const char *import_quote(struct importer *importer, const char *text);  /* for messages */
 
-/* import_graph.c: the top graph. */
+/* import_graph.c: the top graph; initialisers into a scope; names that a graph defines besides its nodes'
+ * results. */
 bool import_top_graph(struct importer *importer);
+void import_weights(struct importer *importer, struct import_scope *scope, const Onnx__GraphProto *graph);
+void import_add_name(struct importer *importer, struct import_scope *scope, const char *what,
+                     const char *name, value_id value);
 
 /* import_order.c: the nodes in an order in which every one stands behind those that it needs. False:
  * reported. */
@@ -104,6 +113,8 @@ const struct location *import_location(struct importer *importer, const struct i
                                        const Onnx__NodeProto *node, uint32_t number);
 void import_nodes(struct importer *importer, struct import_scope *scope, Onnx__NodeProto *const *nodes,
                   size_t count);
+/* What a name stands for in the scope or one around it; false: nothing. */
+bool import_find(const struct import_scope *scope, const char *name, uint32_t *value);
 /* The value that a name stands for, VALUE_FAILED when it is reported or was before. */
 value_id import_use(struct importer *importer, struct import_scope *scope, const struct location *location,
                     const char *what, const char *name);
@@ -143,7 +154,10 @@ import_function import_as_is, import_variadic, import_mean, import_clip_attribut
     import_cast_like, import_batch_normalization;
 import_function import_axes_attribute, import_pad_attributes, import_slice_attributes, import_split,
     import_space_to_depth, import_upsample, import_resize_plain;
-import_function import_reduce, import_reduce_composed, import_top_k_attribute, import_global_pool, import_softmax_flattened;
+import_function import_reduce, import_reduce_composed, import_top_k_attribute, import_global_pool,
+    import_softmax_flattened;
 import_function import_constant, import_constant_of_shape;
+import_function import_if, import_loop, import_scan;
+import_function import_rnn, import_gru, import_lstm;
 
 #endif

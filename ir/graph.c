@@ -118,6 +118,16 @@ region_id graph_add_region(struct graph *graph, node_id parent)
     return id;
 }
 
+value_id graph_add_argument(struct graph *graph, region_id region, enum dtype dtype)
+{
+    struct region *body = &graph->regions.items[region];
+    const value_id id = add_value(graph, &(struct value){.type = {.dtype = dtype, .rank = -1},
+                                                         .kind = VALUE_ARGUMENT,
+                                                         .index = body->arguments.count});
+    vec_push(graph->arena, &body->arguments, id);
+    return id;
+}
+
 void graph_add_output(struct graph *graph, value_id value, const char *name)
 {
     vec_push(graph->arena, &graph->outputs, ((struct graph_output){value, name}));

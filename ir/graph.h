@@ -170,6 +170,8 @@ node_id graph_add_node(struct graph *graph, region_id region, node_id before, en
                        const value_id *inputs, uint32_t output_count, uint32_t attribute_count,
                        const struct attribute *attributes, const struct location *location);
 region_id graph_add_region(struct graph *graph, node_id parent);
+/* The next argument of a body, of unknown shape. */
+value_id graph_add_argument(struct graph *graph, region_id region, enum dtype dtype);
 void graph_add_output(struct graph *graph, value_id value, const char *name);
 /* Every use of `old` (node inputs, region results, graph outputs) becomes `new`. */
 void graph_replace_uses(struct graph *graph, value_id old, value_id new_value);
@@ -234,6 +236,7 @@ enum op_trait {
     OP_REDUCTION = 8,
     OP_ANCHOR = 16,      /* matmul, convolution */
     OP_RANDOM = 32,      /* two equal nodes are not the same value */
+    OP_CONTROL = 64,     /* has bodies */
 };
 const struct op_facts *op_facts(enum op op);
 enum op op_from_name(const char *name); /* OP_NONE when unknown */

@@ -14,6 +14,10 @@ struct group {
     value_id *values; /* [body.buffers.count]; 0 for temporaries that no value of the graph names */
     const struct location *location; /* the nodes that it computes, linked by `also` */
     VEC(node_id) nodes;
+    /* A control-flow node (If, While): its body has buffers for what it and its bodies read and for its results, and no
+     * nests; `bodies` are those of the node, grouped each for itself. */
+    node_id control; /* 0: none */
+    struct grouping *bodies;
 };
 
 /* `value` has the elements of `of` in the same flat order: it is that value's memory. */
@@ -21,8 +25,8 @@ struct value_view {
     value_id value, of;
 };
 
-/* All groups of one target, in execution order. Every value that is not inside one group is stored by exactly one, or is a
- * view of one that is. */
+/* All groups of one region for one target, in execution order. Every value that is not inside one group is stored by exactly
+ * one, or is a view of one that is. */
 struct grouping {
     VEC(struct group) groups;
     VEC(struct value_view) views;

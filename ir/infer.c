@@ -367,7 +367,8 @@ bool infer_node(struct infer *infer, node_id node)
         forget_results(infer, node);
         return false;
     }
-    infer_find_contents(infer, node);
+    if (!(op_facts(graph_node(infer->graph, node)->op)->traits & OP_CONTROL))
+        infer_find_contents(infer, node);
     return true;
 }
 
@@ -397,25 +398,33 @@ static void refresh_graph(struct infer *infer)
     }
 }
 
-bool infer_graph(struct graph *graph, struct diagnostics *diagnostics)
+/* The bodies of control-flow nodes are walked from their infer functions, so regions nest here as deep as they do in the
+ * graph, which the importer and the parser bound. */
+void infer_region(struct infer *infer, region_id region)
 {
-    struct infer infer = {.graph = graph, .diagnostics = diagnostics, .appends = true};
-    struct region *body = &graph->regions.items[GRAPH_BODY];
+    struct graph *graph = infer->graph;
     VEC(node_id) order = {0};
-    dims_fix_symbols(&graph->dims);
-    const uint32_t count = body->nodes.count;
+    const uint32_t count = graph->regions.items[region].nodes.count;
     for (uint32_t i = 0; i < count; i++) {
-        const node_id node = body->nodes.items[i];
-        const uint32_t before = body->nodes.count;
-        if (!graph_node(graph, node)->removed && infer.failures < diagnostics->most)
-            (void)infer_node(&infer, node);
-        for (uint32_t k = before; k < body->nodes.count; k++)
-            vec_push(graph->arena, &order, body->nodes.items[k]);
+        const node_id node = graph->regions.items[region].nodes.items[i];
+        const uint32_t before = graph->regions.items[region].nodes.count;
+        if (!graph_node(graph, node)->removed && infer->failures < infer->diagnostics->most)
+            (void)infer_node(infer, node);
+        for (uint32_t k = before; k < graph->regions.items[region].nodes.count; k++)
+            vec_push(graph->arena, &order, graph->regions.items[region].nodes.items[k]);
         vec_push(graph->arena, &order, node);
     }
+    struct region *body = &graph->regions.items[region];
     body->nodes.items = order.items;
     body->nodes.count = order.count;
     body->nodes.capacity = order.capacity;
+}
+
+bool infer_graph(struct graph *graph, struct diagnostics *diagnostics)
+{
+    struct infer infer = {.graph = graph, .diagnostics = diagnostics, .appends = true};
+    dims_fix_symbols(&graph->dims);
+    infer_region(&infer, GRAPH_BODY);
     refresh_graph(&infer);
     if (infer.failures == 0)
         infer_settle_known(&infer);

@@ -398,27 +398,31 @@ static bool settle_constant(struct infer *infer, node_id node, struct value *val
     return true;
 }
 
+static void settle_node(struct infer *infer, node_id node, const bool *is_output)
+{
+    const struct node *n = graph_node(infer->graph, node);
+    if (n->removed || n->output_count != 1 || n->body_count)
+        return;
+    struct value *value = graph_value(infer->graph, n->outputs[0]);
+    if (!all_known(value->contents, value->content_count) || value->content_count == 0)
+        return;
+    if (!is_output[n->outputs[0]] && settle_constant(infer, node, value))
+        return;
+    if (value->type.dtype == DTYPE_I64 && value->type.rank <= 1) {
+        infer_become(infer, node, OP_Dims);
+        infer_keep_inputs(infer, node, 0);
+        infer_set_dims(infer, node, ATTR_dims, value->content_count, value->contents);
+    }
+}
+
 void infer_settle_known(struct infer *infer)
 {
     struct graph *graph = infer->graph;
     bool *is_output = arena_new_array(graph->arena, bool, graph->values.count);
     for (uint32_t i = 0; i < graph->outputs.count; i++)
         is_output[graph->outputs.items[i].value] = true;
-    for (uint32_t i = 0; i < graph->regions.items[GRAPH_BODY].nodes.count; i++) {
-        const node_id node = graph->regions.items[GRAPH_BODY].nodes.items[i];
-        struct node *n = graph_node(graph, node);
-        if (n->removed || n->output_count != 1)
-            continue;
-        struct value *value = graph_value(graph, n->outputs[0]);
-        if (!all_known(value->contents, value->content_count) || value->content_count == 0)
-            continue;
-        if (!is_output[n->outputs[0]] && settle_constant(infer, node, value))
-            continue;
-        if (value->type.dtype == DTYPE_I64 && value->type.rank <= 1) {
-            infer_become(infer, node, OP_Dims);
-            infer_keep_inputs(infer, node, 0);
-            infer_set_dims(infer, node, ATTR_dims, value->content_count, value->contents);
-        }
-    }
+    for (region_id r = GRAPH_BODY; r < graph->regions.count; r++)
+        for (uint32_t i = 0; i < graph->regions.items[r].nodes.count; i++)
+            settle_node(infer, graph->regions.items[r].nodes.items[i], is_output);
     graph_sweep(graph);
 }

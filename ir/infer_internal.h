@@ -47,6 +47,8 @@ const dim *infer_shape_input(struct infer *infer, node_id node, uint32_t input, 
 bool infer_constant_input(struct infer *infer, node_id node, uint32_t input, int64_t *values, uint32_t limit,
                           uint32_t *count);
 
+/* Every node of a body, in order, whose arguments have types. */
+void infer_region(struct infer *infer, region_id region);
 /* Applies merges to a value's dims and contents. False: a dim of its type is no longer representable. */
 bool infer_refresh_value(struct graph *graph, value_id value);
 

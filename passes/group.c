@@ -7,7 +7,7 @@
  *
  * Level 0: one node a group. Level 1: views are pulled. Level 2 and 3: all. Nodes that hang on constants
  * alone belong to the init program (ir/init.h) and are left out, as are nodes whose results nobody reads. A
- * Reshape of a stored value that cannot be pulled or pushed is a group that copies. */
+ * Reshape of a stored value that cannot be pulled or pushed is a group that copies. Each region is grouped by itself. */
 #include "passes/group_units.h"
 
 #include "ir/init.h"
@@ -23,34 +23,26 @@ static bool wanted(const struct grouper *grouper, const struct node *node)
     return false;
 }
 
-static bool is_first_use(const struct node *node, uint32_t input)
-{
-    for (uint32_t i = 0; i < input; i++)
-        if (node->inputs[i] == node->inputs[input])
-            return false;
-    return node->inputs[input] != 0;
-}
-
 /* Backwards: which nodes are needed, and how many of them read each value. */
 static void find_readers(struct grouper *grouper)
 {
     const struct graph *graph = grouper->graph;
-    const struct region *body = &graph->regions.items[GRAPH_BODY];
-    for (uint32_t i = 0; i < graph->outputs.count; i++)
+    const struct region *body = &graph->regions.items[grouper->region];
+    for (uint32_t i = 0; i < graph->outputs.count && grouper->region == GRAPH_BODY; i++)
         grouper->output[graph->outputs.items[i].value] = true;
+    for (uint32_t i = 0; i < body->results.count; i++)
+        grouper->output[body->results.items[i]] = true;
     for (uint32_t i = body->nodes.count; i-- > 0;) {
         const node_id id = body->nodes.items[i];
         const struct node *node = graph_node(graph, id);
         if (!wanted(grouper, node))
             continue;
         grouper->position[id] = i + 1;
-        for (uint32_t k = 0; k < node->input_count; k++) {
-            if (!is_first_use(node, k))
-                continue;
-            const value_id input = node->inputs[k];
-            if (!grouper->ahead[input]++)
-                grouper->last_user[input] = id;
-        }
+        struct reads reads;
+        node_reads(grouper, id, &reads);
+        for (uint32_t k = 0; k < reads.values.count; k++)
+            if (!grouper->ahead[reads.values.items[k]]++)
+                grouper->last_user[reads.values.items[k]] = id;
     }
 }
 
@@ -73,14 +65,14 @@ static bool waits(const struct grouper *grouper, const struct unit *unit)
 
 static bool visit(struct grouper *grouper, node_id id)
 {
-    const struct node *node = graph_node(grouper->graph, id);
-    for (uint32_t k = 0; k < node->input_count; k++)
-        if (is_first_use(node, k))
-            grouper->ahead[node->inputs[k]]--;
+    struct reads reads;
+    node_reads(grouper, id, &reads);
+    for (uint32_t k = 0; k < reads.values.count; k++)
+        grouper->ahead[reads.values.items[k]]--;
     struct unit *unit = unit_of_node(grouper, id);
     if (!unit)
         return false;
-    if (grouper->optimisation == 0)
+    if (grouper->optimisation == 0 || unit->kind == UNIT_CONTROL)
         return true;
     pull_producers(grouper, unit, grouper->optimisation < 2 || unit->view);
     if (grouper->optimisation >= 2 && !waits(grouper, unit) && !push_into_producer(grouper, unit))
@@ -102,13 +94,14 @@ static void settle(struct grouper *grouper)
     }
 }
 
-bool group_graph(struct graph *graph, const struct target_services *services, int optimisation,
-                 struct diagnostics *diagnostics, struct grouping *out)
+bool group_region(struct graph *graph, region_id region, const struct target_services *services, int optimisation,
+                  struct diagnostics *diagnostics, struct grouping *out)
 {
     struct arena *arena = graph->arena;
     const uint32_t values = graph->values.count;
     struct grouper grouper = {
         .graph = graph,
+        .region = region,
         .arena = arena,
         .services = services,
         .diagnostics = diagnostics,
@@ -125,7 +118,7 @@ bool group_graph(struct graph *graph, const struct target_services *services, in
     *out = (struct grouping){0};
     exprs_init(grouper.pool, arena, &graph->dims);
     find_readers(&grouper);
-    const struct region *body = &graph->regions.items[GRAPH_BODY];
+    const struct region *body = &graph->regions.items[region];
     bool done = true;
     for (uint32_t i = 0; i < body->nodes.count; i++)
         if (grouper.position[body->nodes.items[i]])
@@ -138,4 +131,10 @@ bool group_graph(struct graph *graph, const struct target_services *services, in
         unit_kill(&grouper, grouper.units.items[i]);
     emit_groups(&grouper, out);
     return true;
+}
+
+bool group_graph(struct graph *graph, const struct target_services *services, int optimisation,
+                 struct diagnostics *diagnostics, struct grouping *out)
+{
+    return group_region(graph, GRAPH_BODY, services, optimisation, diagnostics, out);
 }

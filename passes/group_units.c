@@ -169,6 +169,8 @@ static void mark_load(void *user, const struct expr_node *load)
 
 void unit_find_used(struct grouper *grouper, struct unit *unit)
 {
+    if (unit->kind == UNIT_CONTROL)
+        return; /* all are */
     for (uint32_t b = 0; b < unit->used.count; b++)
         unit->used.items[b] = false;
     each_unit_load(grouper, unit, mark_load, unit);
@@ -193,15 +195,18 @@ static void claim_stores(struct grouper *grouper, struct unit *unit)
 
 struct unit *unit_of_node(struct grouper *grouper, node_id node)
 {
-    struct unit *unit = arena_new(grouper->arena, struct unit);
-    if (!define_node(grouper->graph, node, grouper->pool, grouper->diagnostics, &unit->body))
+    const bool control = graph_node(grouper->graph, node)->body_count > 0;
+    struct unit *unit = control ? unit_of_control(grouper, node) : arena_new(grouper->arena, struct unit);
+    if (!unit || (!control && !define_node(grouper->graph, node, grouper->pool, grouper->diagnostics, &unit->body)))
         return NULL;
     unit->first = unit->last = grouper->position[node];
     unit->fits = -1;
     vec_push(grouper->arena, &unit->nodes, node);
-    bind_values(grouper, unit, node);
-    unit_find_used(grouper, unit);
-    unit_classify(grouper, unit);
+    if (!control) {
+        bind_values(grouper, unit, node);
+        unit_find_used(grouper, unit);
+        unit_classify(grouper, unit);
+    }
     count_loads(grouper, unit, 1);
     claim_stores(grouper, unit);
     vec_push(grouper->arena, &grouper->units, unit);
@@ -311,7 +316,7 @@ struct unit *unit_clone(struct grouper *grouper, const struct unit *unit)
     struct arena *arena = grouper->arena;
     struct unit *clone = arena_new(arena, struct unit);
     *clone = (struct unit){
-        .kind = unit->kind, .first = unit->first, .last = unit->last, .fits = -1, .view = unit->view};
+        .kind = unit->kind, .first = unit->first, .last = unit->last, .fits = -1, .view = unit->view, .bodies = unit->bodies};
     clone->body.pool = unit->body.pool;
     for (uint32_t b = 0; b < unit->body.buffers.count; b++) {
         vec_push(arena, &clone->body.buffers, unit->body.buffers.items[b]);
@@ -452,6 +457,10 @@ struct group unit_group(struct grouper *grouper, const struct unit *unit)
         vec_push(grouper->arena, &group.body.nests, *nest);
     }
     group.location = locations_of(grouper, unit);
+    if (unit->kind == UNIT_CONTROL) {
+        group.control = unit->nodes.items[0];
+        group.bodies = unit->bodies;
+    }
     for (uint32_t i = 0; i < unit->nodes.count; i++)
         vec_push(grouper->arena, &group.nodes, unit->nodes.items[i]);
     return group;

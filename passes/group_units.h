@@ -27,6 +27,7 @@ enum unit_kind {
     UNIT_CONTRACTION, /* one nest, a sum of products */
     UNIT_ROWS,        /* nests with reductions */
     UNIT_OTHER,
+    UNIT_CONTROL, /* a node with bodies: no nests, merges with nothing */
 };
 
 struct unit {
@@ -34,15 +35,17 @@ struct unit {
     bool view; /* MAP whose store is a bare load: moves elements only */
     enum unit_kind kind;
     struct definition body;
-    VEC(value_id) values; /* [buffer]; 0 for temporaries */
-    VEC(bool) used;       /* [buffer]: loaded or stored at all */
-    VEC(node_id) nodes;   /* in the order in which they were visited */
-    uint32_t first, last; /* positions of the first and the last node */
-    int8_t fits;          /* a better strategy than the plain one takes it: 1, 0, -1 not asked yet */
+    VEC(value_id) values;    /* [buffer]; 0 for temporaries */
+    VEC(bool) used;          /* [buffer]: loaded or stored at all */
+    VEC(node_id) nodes;      /* in the order in which they were visited */
+    uint32_t first, last;    /* positions of the first and the last node */
+    struct grouping *bodies; /* CONTROL */
+    int8_t fits;             /* a better strategy than the plain one takes it: 1, 0, -1 not asked yet */
 };
 
 struct grouper {
     struct graph *graph;
+    region_id region;
     struct arena *arena;
     const struct target_services *services;
     struct diagnostics *diagnostics;
@@ -53,9 +56,9 @@ struct grouper {
     uint32_t *loads;         /* [value]: live units */
     uint32_t *ahead;         /* [value]: nodes not visited yet */
     node_id *last_user;      /* [value] */
-    bool *output;            /* [value]: of the graph */
+    bool *output;            /* [value]: of the region */
     struct unit **stored_by; /* [value] */
-    uint32_t *position;      /* [node]: in the body's order, from 1; 0: left out */
+    uint32_t *position;      /* [node]: in the region's order, from 1; 0: left out */
     VEC(uint32_t) stamps;    /* [expr]: of the last walk that saw it */
     uint32_t stamp;
 };
@@ -98,6 +101,23 @@ void each_unit_load(struct grouper *grouper, const struct unit *unit,
 typedef expr leaf_function(void *user, struct exprs *into, const struct expr_node *node,
                            const expr *arguments);
 void unit_rewrite(struct grouper *grouper, struct unit *unit, leaf_function *leaf, void *user);
+
+/* ---- group.c
+ * ------------------------------------------------------------------------------------------------ */
+
+bool group_region(struct graph *graph, region_id region, const struct target_services *services,
+                  int optimisation, struct diagnostics *diagnostics, struct grouping *out);
+
+/* ---- group_control.c
+ * ------------------------------------------------------------------------------------------------ */
+
+/* The values that a node reads, each once: its inputs, and what its bodies take from around them. */
+struct reads {
+    VEC(value_id) values;
+};
+void node_reads(struct grouper *grouper, node_id id, struct reads *out);
+/* The unit of a node with bodies, which are grouped. NULL: reported. */
+struct unit *unit_of_control(struct grouper *grouper, node_id id);
 
 /* ---- group_pull.c: producers into loads
  * --------------------------------------------------------------------------- */

@@ -21,13 +21,14 @@
 
 enum {
     BUNDLE_ABI = 1,         /* GPUCC_ABI of gpucc/runtime.h, which the compiler does not include */
-    BUNDLE_FORMAT = 1,      /* raised when a struct below changes */
+    BUNDLE_FORMAT = 2,      /* raised when a struct below changes */
     BUNDLE_ALIGNMENT = 256, /* of constants and arena buffers */
     BUNDLE_PAGE = 4096,     /* alignment of the weights in the file */
     BUNDLE_LEAF = 4 * 1024 * 1024,
     BUNDLE_MAX_RANK = 16,
     BUNDLE_MAX_KERNEL_BUFFERS = 64,
-    BUNDLE_MAX_KERNEL_DIMS = 64
+    BUNDLE_MAX_KERNEL_DIMS = 64,
+    BUNDLE_MAX_DEPTH = 64 /* of controls in controls */
 };
 #define BUNDLE_NONE UINT32_MAX /* an index that points nowhere */
 
@@ -73,6 +74,7 @@ struct bundle_header {
     struct bundle_array buffers;   /* bundle_buffer, plan after plan */
     struct bundle_array kernels;   /* bundle_kernel */
     struct bundle_array launches;  /* bundle_launch */
+    struct bundle_array controls;  /* bundle_control */
     struct bundle_array copies;    /* bundle_copy */
     struct bundle_array images;    /* bundle_image */
     struct bundle_array indices;   /* uint32_t: dims of tensors, buffers and dims of launches */
@@ -160,6 +162,7 @@ struct bundle_plan {
     uint32_t first_buffer, buffer_count;
     uint32_t first_kernel, kernel_count;
     uint32_t first_launch, launch_count;
+    uint32_t first_control, control_count;
     uint32_t first_copy, copy_count;
     uint32_t first_image, image_count;
 };
@@ -199,6 +202,18 @@ struct bundle_launch {
     uint32_t grid[3];      /* dims; CUDA */
     uint32_t work;         /* dim; CPU */
     bundle_string nodes;   /* nodes that it computes, "Conv #41, Relu #42" */
+};
+
+enum bundle_control_kind { BUNDLE_IF, BUNDLE_WHILE };
+
+/* Launches that run by a condition, read when their turn comes: IF: [first, middle) where it is true, else [middle, end).
+ * WHILE: [first, end) as long as it is true; middle is end. A plan's controls are sorted by `first`, outer ones before
+ * those in them; none is empty. */
+struct bundle_control {
+    uint32_t kind;
+    uint32_t condition; /* buffer of the plan: bool, its number of elements a constant */
+    uint32_t first, middle, end;
+    uint32_t inner; /* how many of the next ones are in this one */
 };
 
 /* Copies from inputs and constants into outputs that are not aliased run before the launches, the others

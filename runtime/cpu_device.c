@@ -83,6 +83,36 @@ static void run_copies(const struct runtime_context *context, bool early)
     }
 }
 
+/* Launches [first, end); `control`: the first one at or behind `first`, out of those that stand in the range.
+ * Bounded by BUNDLE_MAX_DEPTH. */
+static void run_launches(const struct runtime_context *context, uint32_t first, uint32_t end,
+                         uint32_t control)
+{
+    const struct bundle_tables *tables = &context->model->tables;
+    const struct bundle_control *controls = &tables->controls[context->plan->first_control];
+    for (uint32_t i = first; i < end;) {
+        const struct bundle_control *here = &controls[control];
+        if (control == context->plan->control_count || here->first != i || here->end > end) {
+            run_launch(context, &tables->launches[context->plan->first_launch + i++]);
+            continue;
+        }
+        const unsigned char *condition = context->buffers[here->condition];
+        uint32_t inner = control + 1;
+        if (here->kind == BUNDLE_WHILE) {
+            while (*condition)
+                run_launches(context, here->first, here->end, inner);
+        } else if (*condition) {
+            run_launches(context, here->first, here->middle, inner);
+        } else {
+            while (inner <= control + here->inner && controls[inner].first < here->middle)
+                inner++;
+            run_launches(context, here->middle, here->end, inner);
+        }
+        i = here->end;
+        control += 1 + here->inner;
+    }
+}
+
 static gpucc_status enqueue(struct runtime_context *context, void *stream, struct runtime_error *error)
 {
     const struct cpu_state *state = context->device_state;
@@ -91,8 +121,7 @@ static gpucc_status enqueue(struct runtime_context *context, void *stream, struc
     float_mode saved = float_mode_enter();
     pool_begin(state->pool);
     run_copies(context, true);
-    for (uint32_t i = 0; i < context->plan->launch_count; i++)
-        run_launch(context, &context->model->tables.launches[context->plan->first_launch + i]);
+    run_launches(context, 0, context->plan->launch_count, 0);
     run_copies(context, false);
     pool_end(state->pool);
     float_mode_leave(saved);

@@ -8,10 +8,13 @@
 static const struct symbol_row {
     const char *name;
     size_t offset;
+    int may_lack;
 } rows[] = {
-#define CUDA_SYMBOL(field, name, parameters) {#name, offsetof(struct cuda_functions, field)},
+#define CUDA_SYMBOL(field, name, parameters)     {#name, offsetof(struct cuda_functions, field), 0},
+#define CUDA_NEW_SYMBOL(field, name, parameters) {#name, offsetof(struct cuda_functions, field), 1},
 #include "runtime/cuda_symbols.def"
 #undef CUDA_SYMBOL
+#undef CUDA_NEW_SYMBOL
 };
 
 gpucc_status cuda_driver_open(struct cuda_functions **functions, struct runtime_error *error)
@@ -28,7 +31,7 @@ gpucc_status cuda_driver_open(struct cuda_functions **functions, struct runtime_
     }
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         void *symbol = dlsym(opened->library, rows[i].name);
-        if (!symbol) {
+        if (!symbol && !rows[i].may_lack) {
             cuda_driver_close(opened);
             return runtime_fail(error, GPUCC_NO_DEVICE, "the NVIDIA driver is too old: it has no %s",
                                 rows[i].name);

@@ -26,6 +26,17 @@ struct cuda_kernel_node {
     void **extra;
 };
 
+/* CUgraphNodeParams with its CUDA_CONDITIONAL_NODE_PARAMS */
+struct cuda_conditional_node {
+    int type, reserved[3];
+    uint64_t handle;
+    int kind;
+    unsigned size;
+    cuda_graph_handle *graphs; /* out: [size], the bodies; the driver's */
+    cuda_context context;
+    long long padding[25], last; /* zero */
+};
+
 enum {
     CUDA_NO_MEMORY = 2,        /* CUDA_ERROR_OUT_OF_MEMORY */
     CUDA_ATTRIBUTE_MAJOR = 75, /* CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR */
@@ -33,6 +44,9 @@ enum {
     CUDA_FUNCTION_DYNAMIC_SHARED = 8, /* CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES */
     CUDA_STREAM_NON_BLOCKING = 1,
     CUDA_CAPTURE_NONE = 0,
+    CUDA_NODE_CONDITIONAL = 13, /* CU_GRAPH_NODE_TYPE_CONDITIONAL */
+    CUDA_CONDITION_IF = 0,
+    CUDA_CONDITION_WHILE = 1,
     CUDA_JIT_ERROR_LOG = 5, /* CU_JIT_ERROR_LOG_BUFFER */
     CUDA_JIT_ERROR_LOG_BYTES = 6,
     CUDA_STATIC_SHARED_LIMIT = 48 * 1024
@@ -40,9 +54,11 @@ enum {
 
 struct cuda_functions {
     void *library;
-#define CUDA_SYMBOL(field, name, parameters) cuda_result(*field) parameters;
+#define CUDA_SYMBOL(field, name, parameters)     cuda_result(*field) parameters;
+#define CUDA_NEW_SYMBOL(field, name, parameters) CUDA_SYMBOL(field, name, parameters)
 #include "runtime/cuda_symbols.def"
 #undef CUDA_SYMBOL
+#undef CUDA_NEW_SYMBOL
 };
 
 /* Loads libcuda.so.1 and initialises it. NO_DEVICE with the reason. */

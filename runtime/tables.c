@@ -8,17 +8,18 @@
 
 _Static_assert(BUNDLE_ABI == GPUCC_ABI, "one number");
 _Static_assert(sizeof(struct bundle_array) == 16, "fixed layout");
-_Static_assert(sizeof(struct bundle_header) == 440, "fixed layout");
+_Static_assert(sizeof(struct bundle_header) == 456, "fixed layout");
 _Static_assert(sizeof(struct bundle_symbol) == 48, "fixed layout");
 _Static_assert(sizeof(struct bundle_term) == 16, "fixed layout");
 _Static_assert(sizeof(struct bundle_dim) == 24, "fixed layout");
 _Static_assert(sizeof(struct bundle_guard) == 16, "fixed layout");
 _Static_assert(sizeof(struct bundle_tensor) == 24, "fixed layout");
 _Static_assert(sizeof(struct bundle_constant) == 40, "fixed layout");
-_Static_assert(sizeof(struct bundle_plan) == 64, "fixed layout");
+_Static_assert(sizeof(struct bundle_plan) == 72, "fixed layout");
 _Static_assert(sizeof(struct bundle_buffer) == 32, "fixed layout");
 _Static_assert(sizeof(struct bundle_kernel) == 96, "fixed layout");
 _Static_assert(sizeof(struct bundle_launch) == 32, "fixed layout");
+_Static_assert(sizeof(struct bundle_control) == 24, "fixed layout");
 _Static_assert(sizeof(struct bundle_copy) == 8, "fixed layout");
 _Static_assert(sizeof(struct bundle_image) == 32, "fixed layout");
 _Static_assert(sizeof(struct bundle_fact_row) == 8, "fixed layout");
@@ -165,6 +166,7 @@ static bool arrays_hold(const struct check *check)
     t->buffers = array_at(check, &h->buffers, sizeof *t->buffers, &good);
     t->kernels = array_at(check, &h->kernels, sizeof *t->kernels, &good);
     t->launches = array_at(check, &h->launches, sizeof *t->launches, &good);
+    t->controls = array_at(check, &h->controls, sizeof *t->controls, &good);
     t->copies = array_at(check, &h->copies, sizeof *t->copies, &good);
     t->images = array_at(check, &h->images, sizeof *t->images, &good);
     t->indices = array_at(check, &h->indices, sizeof *t->indices, &good);
@@ -316,6 +318,72 @@ static bool launch_is_live(const struct check *check, const struct bundle_plan *
     return true;
 }
 
+/* The condition is one bool that is there whenever it is read. */
+static bool condition_holds(const struct check *check, const struct bundle_plan *plan,
+                            const struct bundle_control *control)
+{
+    const struct bundle_tables *t = check->tables;
+    if (control->condition >= plan->buffer_count)
+        return false;
+    const struct bundle_buffer *buffer = &t->buffers[plan->first_buffer + control->condition];
+    const struct bundle_dim *elements = &t->dims[buffer->elements];
+    return buffer->dtype == GPUCC_BOOL && elements->op == BUNDLE_DIM_CONSTANT && elements->value >= 1 &&
+           (buffer->kind != BUNDLE_ARENA ||
+            (buffer->first <= control->first && buffer->last >= control->first &&
+             (control->kind == BUNDLE_IF || buffer->last >= control->end - 1)));
+}
+
+/* On a GPU the launch before a control, and a loop's last one, take the handles in place of buffers. */
+static bool setters_hold(const struct check *check, const struct bundle_plan *plan,
+                         const struct bundle_control *control)
+{
+    const struct bundle_tables *t = check->tables;
+    const bool loop = control->kind == BUNDLE_WHILE;
+    if (plan->kind != BUNDLE_CUDA)
+        return true;
+    if (control->first == 0)
+        return false;
+    for (uint32_t i = 0; i < (loop ? 2 : 1); i++) {
+        const struct bundle_launch *launch =
+            &t->launches[plan->first_launch + (i ? control->end - 1 : control->first - 1)];
+        if (t->kernels[plan->first_kernel + launch->kernel].buffer_count < (loop ? 2 : 3))
+            return false;
+    }
+    return true;
+}
+
+/* Controls nest: each stands within the branch of the one around it. */
+static bool controls_hold(const struct check *check, const struct bundle_plan *plan)
+{
+    const struct bundle_control *controls = &check->tables->controls[plan->first_control];
+    struct {
+        uint32_t last, middle, end; /* its inner controls end before `last` */
+    } around[BUNDLE_MAX_DEPTH];
+    uint32_t depth = 0, reached = 0;
+    for (uint32_t i = 0; i < plan->control_count; i++) {
+        const struct bundle_control *control = &controls[i];
+        for (; depth && i == around[depth - 1].last; depth--)
+            reached = around[depth - 1].end;
+        if (control->kind > BUNDLE_WHILE || control->first >= control->end ||
+            control->end > plan->launch_count || control->middle < control->first ||
+            control->middle > control->end || control->first < reached ||
+            control->inner > plan->control_count - 1 - i || depth == BUNDLE_MAX_DEPTH ||
+            (control->kind == BUNDLE_WHILE && control->middle != control->end) ||
+            !condition_holds(check, plan, control) || !setters_hold(check, plan, control))
+            return bad(check, "control", plan->first_control + i);
+        if (depth &&
+            (control->end > around[depth - 1].end || i + 1 + control->inner > around[depth - 1].last ||
+             (control->first < around[depth - 1].middle && control->end > around[depth - 1].middle)))
+            return bad(check, "control", plan->first_control + i);
+        reached = control->inner ? control->first : control->end;
+        around[depth].last = i + 1 + control->inner;
+        around[depth].middle = control->middle;
+        around[depth].end = control->end;
+        depth++;
+    }
+    return true;
+}
+
 static bool plan_holds(const struct check *check, uint32_t row)
 {
     const struct bundle_tables *t = check->tables;
@@ -325,6 +393,7 @@ static bool plan_holds(const struct check *check, uint32_t row)
         !range_holds(plan->first_buffer, plan->buffer_count, h->buffers.count) ||
         !range_holds(plan->first_kernel, plan->kernel_count, h->kernels.count) ||
         !range_holds(plan->first_launch, plan->launch_count, h->launches.count) ||
+        !range_holds(plan->first_control, plan->control_count, h->controls.count) ||
         !range_holds(plan->first_copy, plan->copy_count, h->copies.count) ||
         !range_holds(plan->first_image, plan->image_count, h->images.count))
         return bad(check, "plan", row);
@@ -338,6 +407,8 @@ static bool plan_holds(const struct check *check, uint32_t row)
         if (!launch_row_holds(check, plan, &t->launches[plan->first_launch + i]) ||
             !launch_is_live(check, plan, i))
             return bad(check, "launch", plan->first_launch + i);
+    if (!controls_hold(check, plan))
+        return false;
     for (uint32_t i = 0; i < plan->copy_count; i++) {
         const struct bundle_copy *copy = &t->copies[plan->first_copy + i];
         if (copy->from >= plan->buffer_count || copy->to >= plan->buffer_count ||

@@ -4,7 +4,9 @@
  *
  *   Gather    y[a .., i .., c ..] = x[a .., index[i ..], c ..], a: the dims before `axis`
  *   GatherND  y[a .., i .., c ..] = x[a .., index[a .., i .., 0], index[a .., i .., 1], .., c ..], a:
- * batch_dims dims */
+ * batch_dims dims
+ *
+ * And one that writes where an index says: SetElement, y[i, a ..] = i == index ? element[a ..] : x[i, a ..]. */
 #include "ir/definitions/build.h"
 
 /* The stated position of an index that was loaded, on an axis of the given size. */
@@ -72,5 +74,15 @@ bool define_gather_nd(struct build *b)
     expr value =
         empty ? load_stored_or(b, 0, indices, number(b, data->dtype, 0)) : load_stored(b, 0, indices);
     store_output(b, nest, 0, NULL, value);
+    return true;
+}
+
+bool define_set_element(struct build *b)
+{
+    struct nest *nest = nest_over(b, build_output(b, 0));
+    expr axes[MAX_RANK];
+    nest_axes(b, nest, nest->rank, axes);
+    const expr here = equal(b, axes[0], convert(b, DTYPE_I64, load_stored_scalar(b, 2)));
+    store_output(b, nest, 0, NULL, choose(b, here, load_stored(b, 1, axes + 1), load_stored(b, 0, axes)));
     return true;
 }

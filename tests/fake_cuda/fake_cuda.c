@@ -13,9 +13,11 @@
 #define EXPORT __attribute__((visibility("default")))
 
 /* Prototypes, from the table that the runtime uses. */
-#define CUDA_SYMBOL(field, name, parameters) EXPORT cuda_result name parameters;
+#define CUDA_SYMBOL(field, name, parameters)     EXPORT cuda_result name parameters;
+#define CUDA_NEW_SYMBOL(field, name, parameters) CUDA_SYMBOL(field, name, parameters)
 #include "runtime/cuda_symbols.def"
 #undef CUDA_SYMBOL
+#undef CUDA_NEW_SYMBOL
 EXPORT const struct fake_controls *fake_cuda_controls(void);
 
 enum kind {
@@ -50,7 +52,9 @@ struct object {
     /* nodes and what executables hold of them */
     struct fake_launch launch;
     struct object *function;
-    struct object **nodes; /* executables: the graph's nodes */
+    struct object **nodes; /* of a graph; of an executable: those of its graph and of the bodies in it */
+    struct object *body;   /* conditional nodes: a graph */
+    unsigned handles;      /* graphs: conditional handles made for it */
     struct fake_launch *launches;
     bool *disabled;
 };
@@ -628,13 +632,75 @@ cuda_result cuGraphCreate(cuda_graph_handle *graph, unsigned flags)
     return 0;
 }
 
+static void unmake_graph(struct object *graph)
+{
+    for (uint32_t i = 0; i < graph->count; i++) {
+        if (graph->nodes[i]->body)
+            unmake_graph(graph->nodes[i]->body);
+        unmake(graph->nodes[i]);
+    }
+    unmake(graph);
+}
+
 cuda_result cuGraphDestroy(cuda_graph_handle graph)
 {
     ENTER();
     struct object *object = need(__func__, graph, KIND_GRAPH);
-    for (uint32_t i = 0; i < object->count; i++)
-        unmake(object->nodes[i]);
-    unmake(object);
+    if (object->parent)
+        wrong(__func__, "the graph is a conditional node's");
+    unmake_graph(object);
+    return 0;
+}
+
+static struct object *add_node(const char *caller, cuda_graph_handle graph, const cuda_node *dependencies,
+                               size_t count)
+{
+    struct object *parent = need(caller, graph, KIND_GRAPH), *made = make(KIND_NODE, parent);
+    for (size_t i = 0; i < count; i++) {
+        if (need(caller, dependencies[i], KIND_NODE)->parent != parent)
+            wrong(caller, "a dependency is a node of another graph");
+        for (size_t k = 0; k < i; k++)
+            if (dependencies[k] == dependencies[i])
+                wrong(caller, "a dependency is stated twice");
+    }
+    made->count = (uint32_t)count;
+    if (parent->count == MAX_NODES)
+        wrong(caller, "more nodes than the fake driver holds");
+    parent->nodes[parent->count++] = made;
+    return made;
+}
+
+cuda_result cuGraphConditionalHandleCreate(uint64_t *handle, cuda_graph_handle graph, cuda_context context,
+                                           unsigned value, unsigned flags)
+{
+    NEEDS_CONTEXT();
+    ENTER();
+    struct object *object = need(__func__, graph, KIND_GRAPH);
+    need(__func__, context, KIND_CONTEXT);
+    if (object->parent || value || flags)
+        wrong(__func__, "a handle of a body, or with a default value");
+    *handle = ++object->handles;
+    return 0;
+}
+
+cuda_result cuGraphAddNode_v2(cuda_node *node, cuda_graph_handle graph, const cuda_node *dependencies,
+                              const void *edges, size_t count, struct cuda_conditional_node *parameters)
+{
+    NEEDS_CONTEXT();
+    ENTER();
+    struct object *root = need(__func__, graph, KIND_GRAPH),
+                  *made = add_node(__func__, graph, dependencies, count);
+    need(__func__, parameters->context, KIND_CONTEXT);
+    while (root->parent)
+        root = root->parent->parent;
+    if (edges || parameters->type != CUDA_NODE_CONDITIONAL || parameters->size != 1 || !parameters->handle ||
+        parameters->handle > root->handles ||
+        (parameters->kind != CUDA_CONDITION_IF && parameters->kind != CUDA_CONDITION_WHILE))
+        wrong(__func__, "no conditional node, or a handle of another graph");
+    made->body = make(KIND_GRAPH, made);
+    made->body->nodes = calloc(MAX_NODES, sizeof(struct object *));
+    parameters->graphs = (cuda_graph_handle *)(void *)&made->body;
+    *node = (cuda_node)made;
     return 0;
 }
 
@@ -643,19 +709,24 @@ cuda_result cuGraphAddKernelNode(cuda_node *node, cuda_graph_handle graph, const
 {
     NEEDS_CONTEXT();
     ENTER();
-    struct object *parent = need(__func__, graph, KIND_GRAPH), *made = make(KIND_NODE, parent);
-    for (size_t i = 0; i < count; i++) {
-        if (need(__func__, dependencies[i], KIND_NODE)->parent != parent)
-            wrong(__func__, "a dependency is a node of another graph");
-        for (size_t k = 0; k < i; k++)
-            if (dependencies[k] == dependencies[i])
-                wrong(__func__, "a dependency is stated twice");
-    }
+    struct object *made = add_node(__func__, graph, dependencies, count);
     set_launch(__func__, &made->launch, parameters);
-    made->count = (uint32_t)count;
-    parent->nodes[parent->count++] = made;
     *node = (cuda_node)made;
     return 0;
+}
+
+/* The kernel nodes of the graph and of all bodies in it. */
+static void collect(const char *caller, const struct object *graph, struct object *into)
+{
+    for (uint32_t i = 0; i < graph->count; i++) {
+        if (graph->nodes[i]->body) {
+            collect(caller, graph->nodes[i]->body, into);
+            continue;
+        }
+        if (into->count == MAX_NODES)
+            wrong(caller, "more nodes than the fake driver holds");
+        into->nodes[into->count++] = graph->nodes[i];
+    }
 }
 
 cuda_result cuGraphInstantiateWithFlags(cuda_executable *executable, cuda_graph_handle graph,
@@ -665,21 +736,22 @@ cuda_result cuGraphInstantiateWithFlags(cuda_executable *executable, cuda_graph_
     ENTER();
     (void)flags;
     struct object *from = need(__func__, graph, KIND_GRAPH), *made = make(KIND_EXECUTABLE, from);
-    made->count = from->count;
-    made->launches = calloc(from->count + 1, sizeof *made->launches);
-    made->disabled = calloc(from->count + 1, sizeof *made->disabled);
-    for (uint32_t i = 0; i < from->count; i++)
-        made->launches[i] = from->nodes[i]->launch;
+    made->nodes = calloc(MAX_NODES, sizeof(struct object *));
+    collect(__func__, from, made);
+    made->launches = calloc(made->count + 1, sizeof *made->launches);
+    made->disabled = calloc(made->count + 1, sizeof *made->disabled);
+    for (uint32_t i = 0; i < made->count; i++)
+        made->launches[i] = made->nodes[i]->launch;
     *executable = (cuda_executable)made;
     return 0;
 }
 
 static uint32_t node_index(const char *caller, const struct object *executable, cuda_node node)
 {
-    struct object *wanted = need(caller, node, KIND_NODE),
-                  *graph = need(caller, executable->parent, KIND_GRAPH);
-    for (uint32_t i = 0; i < graph->count; i++)
-        if (graph->nodes[i] == wanted)
+    struct object *wanted = need(caller, node, KIND_NODE);
+    need(caller, executable->parent, KIND_GRAPH);
+    for (uint32_t i = 0; i < executable->count; i++)
+        if (executable->nodes[i] == wanted)
             return i;
     wrong(caller, "the node belongs to another graph");
     return 0;

@@ -4,7 +4,8 @@
  *     passes: canonicalise, dead_code
  *     model opset 17 { ... }
  *     ---
- *     model opset 17 { ... }        what must come out; `same` when nothing may change
+ *     model opset 17 { ... }        what must come out; `same` when nothing may change; `fails CODE` when the
+ * last pass must refuse it with that diagnostic
  *     ====
  *
  * Both graphs are read and printed again, so names and layout of the text do not matter. The verifier runs
@@ -70,12 +71,36 @@ static bool run_pass(struct run *run, const struct test_case *test, const char *
     return true;
 }
 
+/* Expected: `fails CODE`. */
+static bool run_refused(struct run *run, const struct test_case *test, struct graph *graph,
+                        struct diagnostics *diagnostics)
+{
+    const struct pass *pass = pipeline_find(test->passes);
+    struct pass_context context = {.graph = graph,
+                                   .scratch = &run->arena,
+                                   .diagnostics = diagnostics,
+                                   .optimisation = 3,
+                                   .fold_limit = 4096};
+    if (!pass)
+        return fail(run, test, "no such pass", test->passes);
+    if (pass->run(&context))
+        return fail(run, test, "is not refused", printed(&run->arena, graph));
+    const char *text = diagnostics_text(&run->arena, diagnostics);
+    const size_t length = strcspn(test->expected + 6, "\n");
+    const char *code = arena_printf(&run->arena, "%.*s", (int)length, test->expected + 6);
+    return strstr(text, code) ? true : fail(run, test, "is refused by another diagnostic", text);
+}
+
 static bool run_case(struct run *run, const struct test_case *test)
 {
     struct diagnostics diagnostics;
     struct graph *graph, *expected;
     diagnostics_init(&diagnostics, &run->arena, test->file);
     const bool same = !strncmp(test->expected, "same", 4);
+    if (!strncmp(test->expected, "fails ", 6))
+        return graph_parse(&run->arena, &diagnostics, test->input, NULL, &graph)
+                   ? run_refused(run, test, graph, &diagnostics)
+                   : fail(run, test, "cannot be read", diagnostics_text(&run->arena, &diagnostics));
     if (!graph_parse(&run->arena, &diagnostics, test->input, NULL, &graph) ||
         !graph_parse(&run->arena, &diagnostics, same ? test->input : test->expected, NULL, &expected))
         return fail(run, test, "cannot be read", diagnostics_text(&run->arena, &diagnostics));
