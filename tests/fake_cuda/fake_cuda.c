@@ -8,69 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/cuda_driver.h"
-
-#define EXPORT __attribute__((visibility("default")))
-
-/* Prototypes, from the table that the runtime uses. */
-#define CUDA_SYMBOL(field, name, parameters)     EXPORT cuda_result name parameters;
-#define CUDA_NEW_SYMBOL(field, name, parameters) CUDA_SYMBOL(field, name, parameters)
-#include "runtime/cuda_symbols.def"
-#undef CUDA_SYMBOL
-#undef CUDA_NEW_SYMBOL
-EXPORT const struct fake_controls *fake_cuda_controls(void);
-
-enum kind {
-    KIND_CONTEXT = 0x4c0de01,
-    KIND_MODULE,
-    KIND_FUNCTION,
-    KIND_STREAM,
-    KIND_GRAPH,
-    KIND_NODE,
-    KIND_EXECUTABLE,
-    KIND_EVENT
-};
-
-enum {
-    MAX_NODES = 4096,
-    MAX_MEMORY = 4096,
-    MAX_LAUNCHES = 4096,
-    MAX_NAMES = 64,
-    MAX_COPIES = 1024,
-    MAX_DEVICES = 8,
-    INVALID = 1
-};
-
-struct object {
-    uint32_t kind; /* 0 when released */
-    struct object *parent;
-    char name[64];
-    struct object *next;        /* functions of a module */
-    struct object *made_before; /* the list of all, so that none is lost */
-    uint32_t count;
-    bool capturing, enabled;
-    /* nodes and what executables hold of them */
-    struct fake_launch launch;
-    struct object *function;
-    struct object **nodes; /* of a graph; of an executable: those of its graph and of the bodies in it */
-    struct object *body;   /* conditional nodes: a graph */
-    unsigned handles;      /* graphs: conditional handles made for it */
-    struct fake_launch *launches;
-    bool *disabled;
-};
-
-/* A copy between host and device that was queued and not yet made. */
-struct copy {
-    void *to;
-    const void *from;
-    size_t bytes;
-};
-
-struct memory {
-    void *data;
-    size_t bytes;
-    bool host;
-};
+#include "tests/fake_cuda/fake_cuda_internal.h"
 
 static struct {
     pthread_mutex_t lock;
@@ -100,7 +38,12 @@ static struct {
 static _Thread_local struct object *current[16];
 static _Thread_local unsigned current_count;
 
-static void wrong(const char *function, const char *what)
+bool fake_has_context(void)
+{
+    return current_count > 0;
+}
+
+void fake_wrong(const char *function, const char *what)
 {
     fprintf(stderr, "fake_cuda: %s: %s\n", function, what);
     abort();
@@ -117,13 +60,13 @@ __attribute__((constructor)) static void read_environment(void)
 {
     set_from_environment("FAKE_CUDA_DEVICES", &fake.devices);
     if (fake.devices < 0 || fake.devices > MAX_DEVICES)
-        wrong("FAKE_CUDA_DEVICES", "the fake has no so many devices");
+        fake_wrong("FAKE_CUDA_DEVICES", "the fake has no so many devices");
     set_from_environment("FAKE_CUDA_CAPABILITY", &fake.capability);
     set_from_environment("FAKE_CUDA_DRIVER", &fake.version);
 }
 
 /* Counts a call; the result that it must give instead of working. */
-static int enter(const char *name)
+int fake_enter(const char *name)
 {
     pthread_mutex_lock(&fake.lock);
     fake.total++;
@@ -139,20 +82,7 @@ static int enter(const char *name)
     pthread_mutex_unlock(&fake.lock);
     return result;
 }
-
-#define ENTER()                                                                                              \
-    do {                                                                                                     \
-        int enter_result = enter(__func__);                                                                  \
-        if (enter_result)                                                                                    \
-            return enter_result;                                                                             \
-    } while (0)
-#define NEEDS_CONTEXT()                                                                                      \
-    do {                                                                                                     \
-        if (!current_count)                                                                                  \
-            wrong(__func__, "no context is current");                                                        \
-    } while (0)
-
-static struct object *make(enum kind kind, struct object *parent)
+struct object *fake_make(enum kind kind, struct object *parent)
 {
     struct object *object = calloc(1, sizeof *object);
     if (!object)
@@ -168,7 +98,7 @@ static struct object *make(enum kind kind, struct object *parent)
 }
 
 /* Released objects are kept as marked memory, so that late uses are seen; the process is short-lived. */
-static void unmake(struct object *object)
+void fake_unmake(struct object *object)
 {
     object->kind = 0;
     free(object->nodes);
@@ -182,11 +112,11 @@ static void unmake(struct object *object)
     pthread_mutex_unlock(&fake.lock);
 }
 
-static struct object *need(const char *function, const void *pointer, enum kind kind)
+struct object *fake_need(const char *function, const void *pointer, enum kind kind)
 {
     struct object *object = (struct object *)(uintptr_t)pointer;
     if (!object || object->kind != (uint32_t)kind)
-        wrong(function, "an object is NULL, released or of the wrong kind");
+        fake_wrong(function, "an object is NULL, released or of the wrong kind");
     return object;
 }
 
@@ -202,7 +132,8 @@ static void need_memory(const char *function, uint64_t address, size_t bytes, bo
     }
     pthread_mutex_unlock(&fake.lock);
     if (!found)
-        wrong(function, host ? "host memory is not pinned, released or too small" : "no such device memory");
+        fake_wrong(function,
+                   host ? "host memory is not pinned, released or too small" : "no such device memory");
 }
 
 static void *take_memory(size_t bytes, bool host)
@@ -228,7 +159,7 @@ static void queue_copy(const char *function, void *to, const void *from, size_t 
 {
     pthread_mutex_lock(&fake.lock);
     if (fake.copy_count == MAX_COPIES)
-        wrong(function, "more copies are queued than the fake holds");
+        fake_wrong(function, "more copies are queued than the fake holds");
     fake.copies[fake.copy_count++] = (struct copy){to, from, bytes};
     pthread_mutex_unlock(&fake.lock);
 }
@@ -262,7 +193,7 @@ static void give_memory(const char *function, uint64_t address, bool host)
         }
     pthread_mutex_unlock(&fake.lock);
     if (!data)
-        wrong(function, "memory that was not allocated is given back");
+        fake_wrong(function, "memory that was not allocated is given back");
     free(data);
 }
 
@@ -302,7 +233,7 @@ cuda_result cuDeviceGetAttribute(int *value, int attribute, cuda_device_number d
 {
     ENTER();
     if (device < 40 || device >= 40 + fake.devices)
-        wrong(__func__, "no such device");
+        fake_wrong(__func__, "no such device");
     *value = attribute == CUDA_ATTRIBUTE_MAJOR   ? fake.capability / 10
              : attribute == CUDA_ATTRIBUTE_MINOR ? fake.capability % 10
                                                  : 0;
@@ -313,9 +244,9 @@ cuda_result cuDevicePrimaryCtxRetain(cuda_context *context, cuda_device_number d
 {
     ENTER();
     if (device < 40 || device >= 40 + fake.devices)
-        wrong(__func__, "no such device");
+        fake_wrong(__func__, "no such device");
     if (!fake.primary[device - 40].references++) {
-        fake.primary[device - 40].context = make(KIND_CONTEXT, NULL);
+        fake.primary[device - 40].context = fake_make(KIND_CONTEXT, NULL);
         fake.primary[device - 40].context->count = (uint32_t)device;
     }
     *context = (cuda_context)fake.primary[device - 40].context;
@@ -326,9 +257,9 @@ cuda_result cuDevicePrimaryCtxRelease_v2(cuda_device_number device)
 {
     ENTER();
     if (device < 40 || device >= 40 + fake.devices || !fake.primary[device - 40].references)
-        wrong(__func__, "released more often than retained");
+        fake_wrong(__func__, "released more often than retained");
     if (--fake.primary[device - 40].references == 0)
-        unmake(fake.primary[device - 40].context);
+        fake_unmake(fake.primary[device - 40].context);
     return 0;
 }
 
@@ -336,8 +267,8 @@ cuda_result cuCtxPushCurrent_v2(cuda_context context)
 {
     ENTER();
     if (current_count == sizeof current / sizeof *current)
-        wrong(__func__, "contexts are pushed and not popped");
-    current[current_count++] = need(__func__, context, KIND_CONTEXT);
+        fake_wrong(__func__, "contexts are pushed and not popped");
+    current[current_count++] = fake_need(__func__, context, KIND_CONTEXT);
     return 0;
 }
 
@@ -374,8 +305,8 @@ cuda_result cuModuleLoadDataEx(cuda_module *module, const void *image, unsigned 
     NEEDS_CONTEXT();
     ENTER();
     if (!image || (count && (!options || !values)))
-        wrong(__func__, "an argument is NULL");
-    *module = (cuda_module)make(KIND_MODULE, current[current_count - 1]);
+        fake_wrong(__func__, "an argument is NULL");
+    *module = (cuda_module)fake_make(KIND_MODULE, current[current_count - 1]);
     return 0;
 }
 
@@ -383,10 +314,10 @@ cuda_result cuModuleUnload(cuda_module module)
 {
     NEEDS_CONTEXT();
     ENTER();
-    struct object *object = need(__func__, module, KIND_MODULE);
+    struct object *object = fake_need(__func__, module, KIND_MODULE);
     for (struct object *function = object->next; function; function = function->next)
-        unmake(function);
-    unmake(object);
+        fake_unmake(function);
+    fake_unmake(object);
     return 0;
 }
 
@@ -394,7 +325,8 @@ cuda_result cuModuleGetFunction(cuda_function *function, cuda_module module, con
 {
     NEEDS_CONTEXT();
     ENTER();
-    struct object *parent = need(__func__, module, KIND_MODULE), *made = make(KIND_FUNCTION, parent);
+    struct object *parent = fake_need(__func__, module, KIND_MODULE),
+                  *made = fake_make(KIND_FUNCTION, parent);
     snprintf(made->name, sizeof made->name, "%s", name);
     made->next = parent->next;
     parent->next = made;
@@ -405,14 +337,14 @@ cuda_result cuModuleGetFunction(cuda_function *function, cuda_module module, con
 cuda_result cuFuncSetAttribute(cuda_function function, int attribute, int value)
 {
     ENTER();
-    need(__func__, function, KIND_FUNCTION);
+    fake_need(__func__, function, KIND_FUNCTION);
     return attribute == CUDA_FUNCTION_DYNAMIC_SHARED && value > 0 ? 0 : INVALID;
 }
 
 cuda_result cuFuncGetAttribute(int *value, int attribute, cuda_function function)
 {
     ENTER();
-    need(__func__, function, KIND_FUNCTION);
+    fake_need(__func__, function, KIND_FUNCTION);
     *value = attribute;
     return 0;
 }
@@ -465,7 +397,7 @@ cuda_result cuMemcpyHtoDAsync_v2(cuda_pointer to, const void *from, size_t bytes
     NEEDS_CONTEXT();
     ENTER();
     if (stream)
-        need(__func__, stream, KIND_STREAM);
+        fake_need(__func__, stream, KIND_STREAM);
     need_memory(__func__, to, bytes, false);
     need_memory(__func__, (uintptr_t)from, bytes, true);
     queue_copy(__func__, (void *)(uintptr_t)to, from, bytes);
@@ -477,7 +409,7 @@ cuda_result cuMemcpyDtoHAsync_v2(void *to, cuda_pointer from, size_t bytes, cuda
     NEEDS_CONTEXT();
     ENTER();
     if (stream)
-        need(__func__, stream, KIND_STREAM);
+        fake_need(__func__, stream, KIND_STREAM);
     need_memory(__func__, from, bytes, false);
     need_memory(__func__, (uintptr_t)to, bytes, true);
     queue_copy(__func__, to, (const void *)(uintptr_t)from, bytes);
@@ -489,7 +421,7 @@ cuda_result cuMemcpyDtoDAsync_v2(cuda_pointer to, cuda_pointer from, size_t byte
     NEEDS_CONTEXT();
     ENTER();
     if (stream)
-        need(__func__, stream, KIND_STREAM);
+        fake_need(__func__, stream, KIND_STREAM);
     need_memory(__func__, to, bytes, false);
     need_memory(__func__, from, bytes, false);
     make_copies(UINT32_MAX); /* those before it in the stream */
@@ -505,7 +437,7 @@ cuda_result cuStreamCreate(cuda_stream *stream, unsigned flags)
     NEEDS_CONTEXT();
     ENTER();
     (void)flags;
-    *stream = (cuda_stream)make(KIND_STREAM, current[current_count - 1]);
+    *stream = (cuda_stream)fake_make(KIND_STREAM, current[current_count - 1]);
     return 0;
 }
 
@@ -513,7 +445,7 @@ cuda_result cuStreamDestroy_v2(cuda_stream stream)
 {
     NEEDS_CONTEXT();
     ENTER();
-    unmake(need(__func__, stream, KIND_STREAM));
+    fake_unmake(fake_need(__func__, stream, KIND_STREAM));
     return 0;
 }
 
@@ -521,7 +453,7 @@ cuda_result cuStreamSynchronize(cuda_stream stream)
 {
     NEEDS_CONTEXT();
     ENTER();
-    if (stream && need(__func__, stream, KIND_STREAM)->capturing)
+    if (stream && fake_need(__func__, stream, KIND_STREAM)->capturing)
         return 900;
     make_copies(UINT32_MAX);
     return 0;
@@ -532,14 +464,14 @@ cuda_result cuEventCreate(cuda_event *event, unsigned flags)
     NEEDS_CONTEXT();
     ENTER();
     (void)flags;
-    *event = (cuda_event)make(KIND_EVENT, current[current_count - 1]);
+    *event = (cuda_event)fake_make(KIND_EVENT, current[current_count - 1]);
     return 0;
 }
 
 cuda_result cuEventDestroy_v2(cuda_event event)
 {
     ENTER();
-    unmake(need(__func__, event, KIND_EVENT));
+    fake_unmake(fake_need(__func__, event, KIND_EVENT));
     return 0;
 }
 
@@ -548,8 +480,8 @@ cuda_result cuEventRecord(cuda_event event, cuda_stream stream)
 {
     NEEDS_CONTEXT();
     ENTER();
-    need(__func__, stream, KIND_STREAM);
-    need(__func__, event, KIND_EVENT)->count = fake.copy_count;
+    fake_need(__func__, stream, KIND_STREAM);
+    fake_need(__func__, event, KIND_EVENT)->count = fake.copy_count;
     return 0;
 }
 
@@ -557,7 +489,7 @@ cuda_result cuEventSynchronize(cuda_event event)
 {
     NEEDS_CONTEXT();
     ENTER();
-    make_copies(need(__func__, event, KIND_EVENT)->count);
+    make_copies(fake_need(__func__, event, KIND_EVENT)->count);
     return 0;
 }
 
@@ -565,7 +497,7 @@ cuda_result cuStreamIsCapturing(cuda_stream stream, int *status)
 {
     NEEDS_CONTEXT();
     ENTER();
-    *status = need(__func__, stream, KIND_STREAM)->capturing;
+    *status = fake_need(__func__, stream, KIND_STREAM)->capturing;
     return 0;
 }
 
@@ -578,12 +510,12 @@ static unsigned argument_count(const char *kernel)
 }
 
 /* Copies the arguments at once, as the driver does. */
-static void set_launch(const char *caller, struct fake_launch *launch, const struct cuda_kernel_node *node)
+void fake_set_launch(const char *caller, struct fake_launch *launch, const struct cuda_kernel_node *node)
 {
-    const struct object *function = need(caller, node->function, KIND_FUNCTION);
+    const struct object *function = fake_need(caller, node->function, KIND_FUNCTION);
     uint64_t threads = (uint64_t)node->block[0] * node->block[1] * node->block[2];
     if (!node->grid[0] || !node->grid[1] || !node->grid[2] || !threads || threads > 1024)
-        wrong(caller, "a grid or block is empty or too large");
+        fake_wrong(caller, "a grid or block is empty or too large");
     memcpy(launch->kernel, function->name, sizeof launch->kernel);
     memcpy(launch->grid, node->grid, sizeof launch->grid);
     memcpy(launch->block, node->block, sizeof launch->block);
@@ -592,7 +524,7 @@ static void set_launch(const char *caller, struct fake_launch *launch, const str
         memcpy(&launch->arguments[i], node->arguments[i], 8);
 }
 
-static void record(const struct fake_launch *launch, int from_graph)
+void fake_record(const struct fake_launch *launch, int from_graph)
 {
     pthread_mutex_lock(&fake.lock);
     if (fake.launch_count < MAX_LAUNCHES) {
@@ -609,201 +541,18 @@ cuda_result cuLaunchKernel(cuda_function function, unsigned grid_x, unsigned gri
     NEEDS_CONTEXT();
     ENTER();
     if (stream)
-        need(__func__, stream, KIND_STREAM);
+        fake_need(__func__, stream, KIND_STREAM);
     struct fake_launch launch = {0};
-    set_launch(
+    fake_set_launch(
         __func__, &launch,
         &(struct cuda_kernel_node){
             function, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes, arguments, extra});
-    record(&launch, 0);
+    fake_record(&launch, 0);
     return 0;
 }
 
-/* ---- graphs
+/* ---- errors
  * -------------------------------------------------------------------------------------------------------- */
-
-cuda_result cuGraphCreate(cuda_graph_handle *graph, unsigned flags)
-{
-    ENTER();
-    (void)flags;
-    struct object *made = make(KIND_GRAPH, NULL);
-    made->nodes = calloc(MAX_NODES, sizeof(struct object *));
-    *graph = (cuda_graph_handle)made;
-    return 0;
-}
-
-static void unmake_graph(struct object *graph)
-{
-    for (uint32_t i = 0; i < graph->count; i++) {
-        if (graph->nodes[i]->body)
-            unmake_graph(graph->nodes[i]->body);
-        unmake(graph->nodes[i]);
-    }
-    unmake(graph);
-}
-
-cuda_result cuGraphDestroy(cuda_graph_handle graph)
-{
-    ENTER();
-    struct object *object = need(__func__, graph, KIND_GRAPH);
-    if (object->parent)
-        wrong(__func__, "the graph is a conditional node's");
-    unmake_graph(object);
-    return 0;
-}
-
-static struct object *add_node(const char *caller, cuda_graph_handle graph, const cuda_node *dependencies,
-                               size_t count)
-{
-    struct object *parent = need(caller, graph, KIND_GRAPH), *made = make(KIND_NODE, parent);
-    for (size_t i = 0; i < count; i++) {
-        if (need(caller, dependencies[i], KIND_NODE)->parent != parent)
-            wrong(caller, "a dependency is a node of another graph");
-        for (size_t k = 0; k < i; k++)
-            if (dependencies[k] == dependencies[i])
-                wrong(caller, "a dependency is stated twice");
-    }
-    made->count = (uint32_t)count;
-    if (parent->count == MAX_NODES)
-        wrong(caller, "more nodes than the fake driver holds");
-    parent->nodes[parent->count++] = made;
-    return made;
-}
-
-cuda_result cuGraphConditionalHandleCreate(uint64_t *handle, cuda_graph_handle graph, cuda_context context,
-                                           unsigned value, unsigned flags)
-{
-    NEEDS_CONTEXT();
-    ENTER();
-    struct object *object = need(__func__, graph, KIND_GRAPH);
-    need(__func__, context, KIND_CONTEXT);
-    if (object->parent || value || flags)
-        wrong(__func__, "a handle of a body, or with a default value");
-    *handle = ++object->handles;
-    return 0;
-}
-
-cuda_result cuGraphAddNode_v2(cuda_node *node, cuda_graph_handle graph, const cuda_node *dependencies,
-                              const void *edges, size_t count, struct cuda_conditional_node *parameters)
-{
-    NEEDS_CONTEXT();
-    ENTER();
-    struct object *root = need(__func__, graph, KIND_GRAPH),
-                  *made = add_node(__func__, graph, dependencies, count);
-    need(__func__, parameters->context, KIND_CONTEXT);
-    while (root->parent)
-        root = root->parent->parent;
-    if (edges || parameters->type != CUDA_NODE_CONDITIONAL || parameters->size != 1 || !parameters->handle ||
-        parameters->handle > root->handles ||
-        (parameters->kind != CUDA_CONDITION_IF && parameters->kind != CUDA_CONDITION_WHILE))
-        wrong(__func__, "no conditional node, or a handle of another graph");
-    made->body = make(KIND_GRAPH, made);
-    made->body->nodes = calloc(MAX_NODES, sizeof(struct object *));
-    parameters->graphs = (cuda_graph_handle *)(void *)&made->body;
-    *node = (cuda_node)made;
-    return 0;
-}
-
-cuda_result cuGraphAddKernelNode(cuda_node *node, cuda_graph_handle graph, const cuda_node *dependencies,
-                                 size_t count, const struct cuda_kernel_node *parameters)
-{
-    NEEDS_CONTEXT();
-    ENTER();
-    struct object *made = add_node(__func__, graph, dependencies, count);
-    set_launch(__func__, &made->launch, parameters);
-    *node = (cuda_node)made;
-    return 0;
-}
-
-/* The kernel nodes of the graph and of all bodies in it. */
-static void collect(const char *caller, const struct object *graph, struct object *into)
-{
-    for (uint32_t i = 0; i < graph->count; i++) {
-        if (graph->nodes[i]->body) {
-            collect(caller, graph->nodes[i]->body, into);
-            continue;
-        }
-        if (into->count == MAX_NODES)
-            wrong(caller, "more nodes than the fake driver holds");
-        into->nodes[into->count++] = graph->nodes[i];
-    }
-}
-
-cuda_result cuGraphInstantiateWithFlags(cuda_executable *executable, cuda_graph_handle graph,
-                                        unsigned long long flags)
-{
-    NEEDS_CONTEXT();
-    ENTER();
-    (void)flags;
-    struct object *from = need(__func__, graph, KIND_GRAPH), *made = make(KIND_EXECUTABLE, from);
-    made->nodes = calloc(MAX_NODES, sizeof(struct object *));
-    collect(__func__, from, made);
-    made->launches = calloc(made->count + 1, sizeof *made->launches);
-    made->disabled = calloc(made->count + 1, sizeof *made->disabled);
-    for (uint32_t i = 0; i < made->count; i++)
-        made->launches[i] = made->nodes[i]->launch;
-    *executable = (cuda_executable)made;
-    return 0;
-}
-
-static uint32_t node_index(const char *caller, const struct object *executable, cuda_node node)
-{
-    struct object *wanted = need(caller, node, KIND_NODE);
-    need(caller, executable->parent, KIND_GRAPH);
-    for (uint32_t i = 0; i < executable->count; i++)
-        if (executable->nodes[i] == wanted)
-            return i;
-    wrong(caller, "the node belongs to another graph");
-    return 0;
-}
-
-cuda_result cuGraphExecKernelNodeSetParams(cuda_executable executable, cuda_node node,
-                                           const struct cuda_kernel_node *parameters)
-{
-    NEEDS_CONTEXT();
-    ENTER();
-    struct object *object = need(__func__, executable, KIND_EXECUTABLE);
-    set_launch(__func__, &object->launches[node_index(__func__, object, node)], parameters);
-    return 0;
-}
-
-cuda_result cuGraphNodeSetEnabled(cuda_executable executable, cuda_node node, unsigned enabled)
-{
-    NEEDS_CONTEXT();
-    ENTER();
-    struct object *object = need(__func__, executable, KIND_EXECUTABLE);
-    object->disabled[node_index(__func__, object, node)] = !enabled;
-    return 0;
-}
-
-cuda_result cuGraphUpload(cuda_executable executable, cuda_stream stream)
-{
-    NEEDS_CONTEXT();
-    ENTER();
-    need(__func__, executable, KIND_EXECUTABLE);
-    need(__func__, stream, KIND_STREAM);
-    return 0;
-}
-
-cuda_result cuGraphLaunch(cuda_executable executable, cuda_stream stream)
-{
-    NEEDS_CONTEXT();
-    ENTER();
-    struct object *object = need(__func__, executable, KIND_EXECUTABLE);
-    if (stream && need(__func__, stream, KIND_STREAM)->capturing)
-        wrong(__func__, "a graph whose parameters are patched is captured");
-    for (uint32_t i = 0; i < object->count; i++)
-        if (!object->disabled[i])
-            record(&object->launches[i], 1);
-    return 0;
-}
-
-cuda_result cuGraphExecDestroy(cuda_executable executable)
-{
-    ENTER();
-    unmake(need(__func__, executable, KIND_EXECUTABLE));
-    return 0;
-}
 
 cuda_result cuGetErrorName(cuda_result result, const char **text)
 {
@@ -856,12 +605,12 @@ static void fail(unsigned nth, int result)
 
 static void *stream(void)
 {
-    return make(KIND_STREAM, NULL);
+    return fake_make(KIND_STREAM, NULL);
 }
 
 static void stream_end(void *ended)
 {
-    unmake(need(__func__, ended, KIND_STREAM));
+    fake_unmake(fake_need(__func__, ended, KIND_STREAM));
 }
 
 /* A call that fails on the way out leaves its object, as it would in a driver. */
@@ -879,7 +628,7 @@ static void forget(void)
 
 static void capture(void *captured, int capturing)
 {
-    need(__func__, captured, KIND_STREAM)->capturing = capturing != 0;
+    fake_need(__func__, captured, KIND_STREAM)->capturing = capturing != 0;
 }
 
 static unsigned launches(struct fake_launch *out, unsigned limit)

@@ -1,8 +1,8 @@
 /* A driver library that executes nothing: libcuda.so.1 for tests without a GPU. Device memory is host memory,
  * so copies are real; kernels are not run. Every call checks its arguments and the life of the objects it
  * gets; a wrong one ends the process. Calls are counted by name, and the nth call of any function can be made
- * to fail. For programs that know nothing of it: FAKE_CUDA_DEVICES, FAKE_CUDA_CAPABILITY (90) and FAKE_CUDA_DRIVER
- * (13000) say what the machine has. */
+ * to fail. For programs that know nothing of it: FAKE_CUDA_DEVICES, FAKE_CUDA_CAPABILITY (90) and
+ * FAKE_CUDA_DRIVER (13000) say what the machine has. */
 #ifndef GPUCC_TESTS_FAKE_CUDA_H
 #define GPUCC_TESTS_FAKE_CUDA_H
 
@@ -21,9 +21,9 @@ struct fake_controls {
     void (*reset)(void); /* counters and the plan to fail; objects stay */
     void (*device)(int count, int capability, int driver_version); /* what the machine has */
     unsigned (*calls)(const char *name);                           /* of one function, or of all for NULL */
-    unsigned (*alive)(void);                /* objects and allocations not given back */
+    unsigned (*alive)(void);                   /* objects and allocations not given back */
     void (*fail_at)(unsigned nth, int result); /* the nth call from now on; 0: none */
-    void *(*stream)(void);                  /* a stream of the caller's */
+    void *(*stream)(void);                     /* a stream of the caller's */
     void (*stream_end)(void *stream);
     void (*capture)(void *stream, int capturing); /* streams of the fake may be captured */
     void (*forget)(void); /* after an injected failure: contexts and objects that were lost */
