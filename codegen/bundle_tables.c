@@ -26,6 +26,7 @@ struct tables {
     VEC(struct bundle_tensor) inputs;
     VEC(struct bundle_tensor) outputs;
     VEC(struct bundle_constant) constants;
+    VEC(struct bundle_weight_row) weights;
     VEC(struct bundle_plan) plans;
     VEC(struct bundle_buffer) buffers;
     VEC(struct bundle_kernel) kernels;
@@ -313,12 +314,37 @@ static void add_constants(struct tables *t)
     }
 }
 
+/* The init plan's weights: all initialisers, in its order. */
+static void add_weights(struct tables *t, const struct plan *init)
+{
+    const struct graph *graph = t->writer->inputs->graph;
+    for (uint32_t i = 0; i < init->weights.count; i++) {
+        const struct value *value = graph_value(graph, init->weights.items[i]);
+        struct bundle_weight_row row = {.name = string_of(t, value->weight_name),
+                                        .dtype = value->type.dtype,
+                                        .rank = (uint32_t)value->type.rank,
+                                        .first_dim = t->indices.count,
+                                        .frozen = string_of(t, value->frozen),
+                                        .constant = BUNDLE_NONE};
+        for (int axis = 0; axis < value->type.rank; axis++)
+            vec_push(t->arena, &t->indices, dim_of(t, value->type.dims[axis]));
+        for (uint32_t k = 0; k < init->copies.count; k++) {
+            const struct plan_buffer *from = &init->buffers.items[init->copies.items[k].from];
+            const struct plan_buffer *to = &init->buffers.items[init->copies.items[k].to];
+            if (from->index == i)
+                row.constant = constant_of(t, &init->constants.items[to->index]);
+        }
+        vec_push(t->arena, &t->weights, row);
+    }
+}
+
 static void add_buffer(struct tables *t, const struct plan *plan, const struct plan_buffer *buffer)
 {
     static const uint32_t kinds[] = {[PLAN_INPUT] = BUNDLE_INPUT,
                                      [PLAN_OUTPUT] = BUNDLE_OUTPUT,
                                      [PLAN_CONSTANT] = BUNDLE_CONSTANT,
-                                     [PLAN_ARENA] = BUNDLE_ARENA};
+                                     [PLAN_ARENA] = BUNDLE_ARENA,
+                                     [PLAN_WEIGHT] = BUNDLE_WEIGHT};
     struct bundle_buffer row = {.kind = kinds[buffer->kind],
                                 .index = buffer->index,
                                 .dtype = buffer->dtype,
@@ -442,7 +468,9 @@ static void add_plan(struct tables *t, const struct bundle_target *target)
     bool cuda = machine->kind == TARGET_CUDA;
     struct bundle_plan row = {
         .name = string_of(t, machine->name),
-        .kind = cuda ? BUNDLE_CUDA : BUNDLE_CPU,
+        .kind = target == inputs->init ? BUNDLE_INIT
+                : cuda                 ? BUNDLE_CUDA
+                                       : BUNDLE_CPU,
         .level = cuda ? (uint32_t)machine->compute_capability : machine->level,
         .architecture_specific = machine->architecture_specific,
         /* Cubins run on every driver of their toolkit's major version, PTX needs one as new as its compiler.
@@ -493,6 +521,10 @@ static void build_rows(struct tables *t)
     add_tensors(t);
     for (uint32_t i = 0; i < inputs->target_count; i++)
         add_plan(t, &inputs->targets[i]);
+    if (inputs->init) {
+        add_plan(t, inputs->init);
+        add_weights(t, inputs->init->plan);
+    }
     add_constants(t);
     add_fact(t, "gpucc", GPUCC_VERSION);
     add_fact(t, "linker", t->writer->linker_version);
@@ -542,6 +574,7 @@ static void assemble(struct tables *t)
     header.inputs = APPEND(&blob, t->inputs);
     header.outputs = APPEND(&blob, t->outputs);
     header.constants = APPEND(&blob, t->constants);
+    header.weights = APPEND(&blob, t->weights);
     header.plans = APPEND(&blob, t->plans);
     header.buffers = APPEND(&blob, t->buffers);
     header.kernels = APPEND(&blob, t->kernels);

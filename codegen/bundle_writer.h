@@ -37,6 +37,7 @@ struct bundle_inputs {
     struct graph *graph;                 /* its dims may grow, nothing else changes */
     const struct bundle_target *targets; /* in the order asked for; CPU levels are targets of their own */
     uint32_t target_count;
+    const struct bundle_target *init; /* of plan_init, for a CPU that every host has; NULL: weights are not listed */
     const struct object_file *objects; /* relocatable objects that hold the CPU kernels */
     uint32_t object_count;
     const struct bundle_fact

@@ -67,8 +67,8 @@ struct cuda_cache cuda_cache_open(const char *wish, struct arena *arena)
     return cache;
 }
 
-void cuda_cache_key(const char *source, const char *architecture, const char *compiler, const char *const *options,
-                    uint32_t option_count, unsigned char key[32])
+void cuda_cache_key(const char *source, const char *architecture, const char *compiler,
+                    const char *const *options, uint32_t option_count, unsigned char key[32])
 {
     struct sha256 hash;
     sha256_init(&hash);
@@ -139,7 +139,8 @@ static bool read_entry(int fd, unsigned char **bytes, size_t *length)
     return false;
 }
 
-bool cuda_cache_read(const struct cuda_cache *cache, const unsigned char key[32], unsigned char **bytes, size_t *length)
+bool cuda_cache_read(const struct cuda_cache *cache, const unsigned char key[32], unsigned char **bytes,
+                     size_t *length)
 {
     char name[NAME_BYTES];
     if (cache->folder < 0)
@@ -165,7 +166,8 @@ void cuda_cache_write(const struct cuda_cache *cache, const unsigned char key[32
     memcpy(header.magic, magic, sizeof magic);
     digest_of(bytes, length, header.digest);
     sha256_hex(key, name);
-    /* Unique among processes and, by the key, among the threads of one: two units of one compilation differ. */
+    /* Unique among processes and, by the key, among the threads of one: two units of one compilation differ.
+     */
     snprintf(temporary, sizeof temporary, "%s.%ld.tmp", name, (long)getpid());
     int fd = openat(cache->folder, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
@@ -190,7 +192,8 @@ static int by_age(const void *a, const void *b)
     return (x->used.tv_nsec > y->used.tv_nsec) - (x->used.tv_nsec < y->used.tv_nsec);
 }
 
-/* The folder's regular files; *total their bytes. The list is from malloc; NULL when memory ran out or it is empty. */
+/* The folder's regular files; *total their bytes. The list is from malloc; NULL when memory ran out or it is
+ * empty. */
 static struct aged_file *list_files(DIR *list, int folder, size_t *count, uint64_t *total)
 {
     struct aged_file *files = NULL;
@@ -200,8 +203,8 @@ static struct aged_file *list_files(DIR *list, int folder, size_t *count, uint64
     *total = 0;
     while ((item = readdir(list))) {
         struct stat facts;
-        if (strlen(item->d_name) >= sizeof files->name || fstatat(folder, item->d_name, &facts, AT_SYMLINK_NOFOLLOW) != 0 ||
-            !S_ISREG(facts.st_mode))
+        if (strlen(item->d_name) >= sizeof files->name ||
+            fstatat(folder, item->d_name, &facts, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(facts.st_mode))
             continue;
         if (*count == room) {
             struct aged_file *larger = realloc(files, (room ? room * 2 : 64) * sizeof *files);

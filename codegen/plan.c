@@ -50,8 +50,8 @@ uint32_t planner_add_buffer(struct planner *planner, enum plan_buffer_kind kind,
     return planner->plan->buffers.count - 1;
 }
 
-static uint32_t add_constant(struct planner *planner, value_id value, const struct definition *recipe,
-                             enum dtype dtype, int64_t elements)
+uint32_t planner_add_constant(struct planner *planner, value_id value, const struct definition *recipe,
+                              enum dtype dtype, int64_t elements)
 {
     struct plan_constant constant = {.value = value, .recipe = recipe, .dtype = dtype, .elements = elements};
     vec_push(planner->arena, &planner->plan->constants, constant);
@@ -69,7 +69,7 @@ uint32_t planner_value_buffer(struct planner *planner, value_id value)
     if (planner->init[value]) {
         int64_t sizes[MAX_RANK], elements = 0;
         tensor_constant_sizes(planner->dims, type, sizes, &elements);
-        buffer = add_constant(planner, value, NULL, type->dtype, elements);
+        buffer = planner_add_constant(planner, value, NULL, type->dtype, elements);
     } else {
         buffer =
             planner_add_buffer(planner, PLAN_ARENA, 0, type->dtype, tensor_elements(planner->dims, type));
@@ -210,25 +210,26 @@ uint32_t planner_derived_buffer(struct planner *planner, const struct group *gro
     struct definition *recipe = arena_copy(planner->arena, &derived->recipe, sizeof *recipe);
     struct known_derived known = {.value = value,
                                   .recipe = key.data,
-                                  .buffer = add_constant(planner, value, recipe, type->dtype, elements)};
+                                  .buffer =
+                                      planner_add_constant(planner, value, recipe, type->dtype, elements)};
     vec_push(planner->arena, &planner->derived, known);
     return known.buffer;
 }
 
-static uint32_t *unset(struct arena *arena, uint32_t count)
+uint32_t *planner_unset(struct arena *arena, uint32_t count)
 {
     uint32_t *items = arena_new_array(arena, uint32_t, count);
     memset(items, 0xff, count * sizeof *items);
     return items;
 }
 
-static bool add_launches(struct planner *planner, const struct group *group,
-                         const struct lowered_group *lowered, const struct machine *machine,
-                         const uint32_t *bound)
+bool planner_add_launches(struct planner *planner, const struct group *group,
+                          const struct lowered_group *lowered, const struct machine *machine,
+                          const uint32_t *bound)
 {
-    uint32_t *temporaries = unset(planner->arena, lowered->temporaries.count);
-    uint32_t *derived = unset(planner->arena, lowered->derived.count);
-    planner->group_buffers = unset(planner->arena, group->body.buffers.count);
+    uint32_t *temporaries = planner_unset(planner->arena, lowered->temporaries.count);
+    uint32_t *derived = planner_unset(planner->arena, lowered->derived.count);
+    planner->group_buffers = planner_unset(planner->arena, group->body.buffers.count);
     if (bound)
         memcpy(planner->group_buffers, bound, group->body.buffers.count * sizeof *bound);
     uint32_t first_launch = planner->plan->launches.count;
@@ -290,7 +291,7 @@ bool planner_add_group(struct planner *planner, const struct group *group, const
         planner->options->explain(planner->options->explain_user, line.data);
     }
     planner_allow_in_place(planner, group, &lowered);
-    return add_launches(planner, group, &lowered, compiled_for, bound);
+    return planner_add_launches(planner, group, &lowered, compiled_for, bound);
 }
 
 bool planner_add_grouping(struct planner *planner, const struct grouping *grouping)
@@ -334,7 +335,7 @@ bool plan_build(const struct graph *graph, const struct grouping *grouping, cons
         .options = options,
         .plan = out,
         .init = init_values(graph, arena),
-        .value_buffers = unset(arena, graph->values.count),
+        .value_buffers = planner_unset(arena, graph->values.count),
     };
     planner.same_as = arena_new_array(arena, value_id, graph->values.count);
     for (uint32_t i = 0; i < graph->values.count; i++)

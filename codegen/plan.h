@@ -12,6 +12,7 @@ enum plan_buffer_kind {
     PLAN_OUTPUT,   /* index: of the graph's outputs */
     PLAN_CONSTANT, /* index: of `constants` */
     PLAN_ARENA,
+    PLAN_WEIGHT, /* init plans only; index: of `weights` */
 };
 
 struct plan_buffer {
@@ -78,6 +79,7 @@ struct plan {
     VEC(struct plan_launch) launches;
     VEC(struct plan_control) controls;
     VEC(struct plan_copy) copies;
+    VEC(value_id) weights; /* init plans: initialisers that may be replaced */
 };
 
 struct plan_options {
@@ -94,6 +96,13 @@ void plan_kernel_hash(const struct kernel *kernel, const struct machine *machine
 bool plan_build(const struct graph *graph, const struct grouping *grouping, const struct machine *machine,
                 const struct plan_options *options, struct arena *arena, struct diagnostics *diagnostics,
                 struct plan *out);
+
+/* plan_init.c: the steps from initialisers to the constants of all the plans, for a weight that is replaced at run time. Each
+ * is a kernel of the Definition that the compiler evaluated itself, so the results are the same to the bit. Launches write
+ * PLAN_CONSTANT buffers; copies take weights that stand in the bundle as they are, which are also those that others are
+ * combined with. */
+bool plan_init(const struct graph *graph, const struct plan *const *plans, uint32_t plan_count,
+               const struct machine *machine, struct arena *arena, struct diagnostics *diagnostics, struct plan *out);
 
 /* Largest sum of live arena bytes, and the arena's size by the runtime's planner, with every symbol at its hint. False: the
  * sizes do not fit 64 bits. */

@@ -84,6 +84,8 @@ static bool input_is_read_before(const struct planner *planner, uint32_t input, 
     const struct plan *plan = planner->plan;
     uint32_t last_read = 0, first_use = UINT32_MAX;
     bool read = false;
+    if (plan->controls.count) /* launches of a loop run again */
+        return false;
     for (uint32_t i = 0; i < plan->launches.count; i++) {
         if (launch_uses(plan, &plan->launches.items[i], input)) {
             last_read = i;

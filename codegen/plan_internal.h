@@ -41,6 +41,13 @@ struct planner {
 struct plan_strategy_context plan_strategy_context(const struct graph *graph, const struct group *group,
                                                    const struct machine *machine, const bool *init,
                                                    struct arena *arena);
+uint32_t planner_add_constant(struct planner *planner, value_id value, const struct definition *recipe,
+                              enum dtype dtype, int64_t elements);
+/* Launches of a lowered group, whose kernels are compiled for `machine`. `bound` as for planner_add_group. */
+bool planner_add_launches(struct planner *planner, const struct group *group, const struct lowered_group *lowered,
+                          const struct machine *machine, const uint32_t *bound);
+/* An array of UINT32_MAX. */
+uint32_t *planner_unset(struct arena *arena, uint32_t count);
 uint32_t planner_derived_buffer(struct planner *planner, const struct group *group, const struct derived *derived);
 
 /* plan.c */

@@ -1,4 +1,5 @@
-/* What passes ask of code generation: does a strategy better than the plain one take a group, and what would it cost. */
+/* What passes ask of code generation: does a strategy better than the plain one take a group, and what would
+ * it cost. */
 #include "codegen/plan_internal.h"
 #include "ir/init.h"
 
@@ -17,7 +18,8 @@ static bool services_fit(void *user, const struct group *group, struct text *why
     struct plan_strategy_context context =
         plan_strategy_context(services->graph, group, services->machine, services->init, services->arena);
     const struct strategy *strategy;
-    for (uint32_t i = 0; (strategy = strategy_row(services->machine, i)) && strategy_row(services->machine, i + 1); i++)
+    for (uint32_t i = 0;
+         (strategy = strategy_row(services->machine, i)) && strategy_row(services->machine, i + 1); i++)
         if (strategy_takes(strategy, &context.base, services->optimisation, why))
             return true;
     return false;
@@ -29,11 +31,12 @@ static double services_cost(void *user, const struct group *group)
     struct plan_strategy_context context =
         plan_strategy_context(services->graph, group, services->machine, services->init, services->arena);
     struct config config;
-    return strategy_choose(&context.base, services->optimisation, &config, NULL)->cost(&context.base, &config);
+    return strategy_choose(&context.base, services->optimisation, &config, NULL)
+        ->cost(&context.base, &config);
 }
 
-struct target_services plan_services(const struct graph *graph, const struct machine *machine, int optimisation,
-                                     struct arena *arena)
+struct target_services plan_services(const struct graph *graph, const struct machine *machine,
+                                     int optimisation, struct arena *arena)
 {
     struct services *services = arena_new(arena, struct services);
     *services = (struct services){.graph = graph,

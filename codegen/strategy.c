@@ -76,7 +76,8 @@ const struct machine *strategy_retarget(struct strategy_context *context, const 
     const struct machine *reference = context->machine;
     if (machine == reference)
         return machine;
-    if (strategy->retarget && !machine->software_fma) { /* that fma is slower than any tile could make up for */
+    if (strategy->retarget &&
+        !machine->software_fma) { /* that fma is slower than any tile could make up for */
         context->machine = machine;
         strategy->retarget(context, config);
         return machine;

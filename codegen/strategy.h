@@ -55,6 +55,7 @@ struct strategy_context {
     /* buffer of the group: is the value behind it constant (an initialiser or made from initialisers alone)? */
     bool (*is_constant)(const struct strategy_context *context, uint32_t buffer);
     uint32_t index_bits; /* CUDA: 64: whatever the sizes; 0: as they need */
+    bool exact_order; /* sums in the Definition's order, so that results are the interpreter's to the bit; plain only */
 };
 
 struct strategy {

@@ -1,5 +1,6 @@
 /* Import functions of operators that work element by element, and the one for all that need no change. */
 #include "frontend/importer.h"
+#include "ir/provenance.h"
 
 /* The further results of a normalisation are its statistics, kept in f32; those of operators that order are
  * places. */
@@ -80,6 +81,7 @@ bool import_dropout(struct importer *importer, struct import_node *node)
     if (training && (!value_constant_ints(importer->graph, training, &flag, 1, &count) || count != 1 || flag))
         return import_fail(importer, DIAG_unsupported_case, node->location,
                            "training_mode is not constantly false; training is not supported");
+    graph_freeze(importer->graph, training, node->location, "the training mode");
     node->outputs[0] = import_emit1(importer, node, OP_Identity, node->inputs[0]);
     if (node->proto->n_output > 1 && *node->proto->output[1]) {
         enum dtype dtype = node->row->since >= 10 ? DTYPE_BOOL : import_dtype(importer, node->inputs[0]);

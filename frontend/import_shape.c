@@ -1,6 +1,7 @@
 /* Import functions of operators that move elements: what older opsets give as attributes becomes constant
  * inputs. */
 #include "frontend/importer.h"
+#include "ir/provenance.h"
 
 /* Squeeze and Unsqueeze before opset 13. */
 bool import_axes_attribute(struct importer *importer, struct import_node *node)
@@ -110,6 +111,7 @@ bool import_resize_plain(struct importer *importer, struct import_node *node)
     if (!known || (larger && smaller))
         return import_fail(importer, DIAG_unsupported_case, node->location,
                            "at opset 10 the scales must be constant, and all enlarge or all shrink");
+    graph_freeze(importer->graph, node->inputs[1], node->location, "the rounding");
     emit_resize(importer, node, node->inputs[1], smaller ? "ceil" : "floor");
     return true;
 }

@@ -100,7 +100,9 @@ struct value {
     const dim *contents;      /* [element count] when symbolically known, else NULL */
     uint32_t content_count;
     const char *name;         /* the model's name or NULL; untrusted; for messages, --dim, info and I/O tables only */
-    const char *weight_name;  /* CONSTANT: initialiser that it comes from, or NULL */
+    const char *weight_name;  /* CONSTANT: initialiser that it is, or NULL */
+    node_id folded_by;        /* CONSTANT: the removed node whose result it is, see ir/provenance.h; 0: none */
+    const char *frozen;       /* CONSTANT: why the initialiser cannot be replaced; NULL: it can */
 };
 
 struct node {

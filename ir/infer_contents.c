@@ -4,6 +4,7 @@
 #include "ir/definition.h"
 #include "ir/infer_internal.h"
 #include "ir/interp.h"
+#include "ir/provenance.h"
 
 #include <string.h>
 
@@ -153,6 +154,7 @@ static void become_constant(struct infer *infer, node_id node, struct value *val
     struct blob *blob = arena_new(infer->graph->arena, struct blob);
     *blob = (struct blob){.kind = BLOB_MEMORY, .length = length, .fd = -1};
     blob->bytes = arena_copy(infer->graph->arena, bytes, (size_t)length);
+    graph_record_fold(infer->graph, (value_id)(value - infer->graph->values.items), node);
     value->kind = VALUE_CONSTANT;
     value->blob = blob;
     value->producer = 0;
@@ -335,8 +337,10 @@ const dim *infer_shape_input(struct infer *infer, node_id node, uint32_t input, 
         *count = 0;
         return arena_new(infer->graph->arena, dim);
     }
-    if (all_known(contents, *count))
+    if (all_known(contents, *count)) {
+        graph_freeze(infer->graph, id, graph_node(infer->graph, node)->location, "the shape");
         return contents;
+    }
     infer_fail(infer, node, DIAG_unknown_shape,
                "the result's shape hangs on input %u, whose values are not known", input);
     return NULL;
@@ -366,6 +370,8 @@ bool infer_constant_input(struct infer *infer, node_id node, uint32_t input, int
             return infer_fail(infer, node, DIAG_unknown_shape,
                               "element %u of input %u must be constant, and is %s", i, input,
                               infer_dim_text(infer, contents[i]));
+    graph_freeze(infer->graph, node_input(graph_node(infer->graph, node), input),
+                 graph_node(infer->graph, node)->location, "the shape");
     *count = known;
     return true;
 }
@@ -409,6 +415,7 @@ static void settle_node(struct infer *infer, node_id node, const bool *is_output
     if (!is_output[n->outputs[0]] && settle_constant(infer, node, value))
         return;
     if (value->type.dtype == DTYPE_I64 && value->type.rank <= 1) {
+        graph_freeze_inputs(infer->graph, node, "a size");
         infer_become(infer, node, OP_Dims);
         infer_keep_inputs(infer, node, 0);
         infer_set_dims(infer, node, ATTR_dims, value->content_count, value->contents);

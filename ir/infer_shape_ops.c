@@ -1,6 +1,7 @@
 /* Shapes of operators that take shapes or make them. After binding none of them reads a shape at run time:
  * Flatten, Squeeze and Unsqueeze are Reshapes, Shape and Size are Dims, ConstantOfShape is an Expand. */
 #include "ir/infer_internal.h"
+#include "ir/provenance.h"
 
 #include <math.h>
 #include <string.h>
@@ -345,6 +346,8 @@ bool infer_range(struct infer *infer, node_id node)
             return infer_fail(infer, node, DIAG_unknown_shape, "the step of a range must be known and not 0");
         length = dim_max(dims, length, dim_constant(dims, 0));
     }
+    if (floats)
+        graph_freeze_inputs(infer->graph, node, "the shape");
     infer_set(infer, node, 0, dtype, 1, &length);
     return true;
 }

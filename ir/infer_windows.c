@@ -2,6 +2,7 @@
  * strides, pads and dilations; auto_pad is gone; Resize has one scale an axis or takes the ratio of the dims.
  */
 #include "ir/infer_internal.h"
+#include "ir/provenance.h"
 
 #include <math.h>
 #include <string.h>
@@ -225,6 +226,7 @@ static bool read_scales(struct infer *infer, node_id node, double *scales, uint3
             scales[i] = (double)number;
         }
     }
+    graph_freeze(infer->graph, id, graph_node(infer->graph, node)->location, "the shape");
     for (uint32_t i = 0; i < *count; i++)
         if (!(scales[i] > 0) || scales[i] > 0x1p20)
             return infer_fail(infer, node, DIAG_wrong_shape, "a scale is not a positive number");

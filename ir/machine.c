@@ -176,6 +176,16 @@ const struct machine *machine_row(uint32_t index)
     return index < sizeof machines / sizeof *machines ? &machines[index] : NULL;
 }
 
+const struct machine *machine_lowest(enum host host)
+{
+    const struct machine *lowest = NULL;
+    for (uint32_t i = 0; machine_row(i); i++)
+        if (machine_row(i)->kind == TARGET_CPU && machine_row(i)->host == host &&
+            (!lowest || machine_row(i)->level < lowest->level))
+            lowest = machine_row(i);
+    return lowest;
+}
+
 const struct machine *machine_find(const char *target)
 {
     for (uint32_t i = 0; machine_row(i); i++)

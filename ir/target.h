@@ -39,6 +39,9 @@ const struct machine *machine_row(uint32_t index); /* all, in order; NULL behind
  * the order of sums is decided once for all CPUs. A CUDA machine is its own. */
 const struct machine *machine_reference(const struct machine *machine);
 
+/* The CPU whose code all machines of the host run. */
+const struct machine *machine_lowest(enum host host);
+
 const char *host_name(enum host host);           /* as --host takes it */
 bool host_find(const char *name, enum host *host);
 

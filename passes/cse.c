@@ -6,9 +6,10 @@
  *
  * Same: operator, inputs (the first two of commutative operators in either order), attributes and result
  * types, in the same region. Random nodes and nodes with bodies are never the same. An initialiser keeps its
- * own name, so that it can be replaced by it: only constants without one are merged. */
+ * own name, so that it can be replaced by it: only constants that hang on none are merged. */
 #include "passes/passes.h"
 
+#include "ir/provenance.h"
 #include "ir/support/hash.h"
 
 #include <string.h>
@@ -52,12 +53,13 @@ static bool same_constant(const struct graph *graph, const unsigned char *const 
 static void merge_constants(struct pass_context *context, struct forward *forward)
 {
     const struct graph *graph = context->graph;
+    const bool *varying = varying_values(graph, context->scratch);
     const unsigned char **bytes =
         arena_new_array(context->scratch, const unsigned char *, graph->values.count);
     struct table table = table_new(context->scratch, graph->values.count);
     for (value_id v = 1; v < graph->values.count; v++) {
         const struct value *value = graph_value(graph, v);
-        bytes[v] = small_bytes(context->scratch, value);
+        bytes[v] = varying[v] ? NULL : small_bytes(context->scratch, value);
         if (!bytes[v])
             continue;
         uint32_t slot = (uint32_t)hash_bytes(value->type.dtype, bytes[v], (size_t)value->blob->length);

@@ -9,12 +9,13 @@
 #include "passes/passes.h"
 
 #include "ir/interp.h"
+#include "ir/provenance.h"
 
 #include <string.h>
 
 enum {
     RESULTS_A_LIMIT = 64, /* all folded bytes together: so many times fold_limit */
-    INPUTS_A_LIMIT = 4,    /* bytes that one fold may read */
+    INPUTS_A_LIMIT = 4,   /* bytes that one fold may read */
 };
 static const uint64_t steps_a_node = UINT64_C(1) << 26, steps_in_all = UINT64_C(1) << 29;
 
@@ -55,6 +56,7 @@ static const struct blob *blob_of_bytes(struct graph *graph, const unsigned char
 static void become_constant(struct graph *graph, value_id id, const struct blob *blob)
 {
     struct value *value = graph_value(graph, id);
+    graph_record_fold(graph, id, value->producer);
     value->kind = VALUE_CONSTANT;
     value->blob = blob;
     value->producer = 0;
@@ -101,6 +103,8 @@ static bool fold_symbolic_contents(struct folder *folder, node_id id)
         dims[i] = value->contents[i];
     }
     const struct attribute attribute = attribute_dims(ATTR_dims, value->content_count, dims);
+    graph_freeze_inputs(graph, id, "a size");
+    node = graph_node(graph, id);
     node->op = OP_Dims;
     node->input_count = 0;
     node->attribute_count = 0;

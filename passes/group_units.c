@@ -3,6 +3,7 @@
 #include "passes/group_units.h"
 
 #include "ir/expr_eval.h"
+#include "ir/provenance.h"
 
 #include <string.h>
 
@@ -109,7 +110,7 @@ static expr rename_load(void *user, struct exprs *into, const struct expr_node *
 }
 
 /* A constant of one element is written into the expressions; 0 when it is none or cannot be read. */
-static expr scalar_constant(struct grouper *grouper, value_id id)
+static expr scalar_constant(struct grouper *grouper, value_id id, const struct location *location)
 {
     const struct value *value = graph_value(grouper->graph, id);
     int64_t sizes[MAX_RANK], elements;
@@ -126,6 +127,7 @@ static expr scalar_constant(struct grouper *grouper, value_id id)
         bits |= (uint64_t)bytes[i] << (8 * i);
     if (dtype == DTYPE_BOOL)
         bits = bits != 0;
+    graph_freeze(grouper->graph, id, location, "the code");
     const struct expr_node node = {
         .op = EXPR_CONSTANT, .dtype = dtype, .lanes = 1, .value = (int64_t)expr_eval_extend(dtype, bits)};
     return expr_make(grouper->pool, &node);
@@ -155,7 +157,7 @@ static void bind_values(struct grouper *grouper, struct unit *unit, node_id id)
             if (unit->values.items[other] == unit->values.items[b])
                 buffers[b] = other;
         if (grouper->optimisation > 0)
-            scalars[b] = scalar_constant(grouper, unit->values.items[b]);
+            scalars[b] = scalar_constant(grouper, unit->values.items[b], node->location);
     }
     struct renaming renaming = {grouper, unit, buffers, scalars};
     unit_rewrite(grouper, unit, rename_load, &renaming);

@@ -86,6 +86,8 @@ struct match {
     uint32_t attribute_count;
     node_id matched[MATCH_LOCATIONS]; /* all nodes of the match */
     uint32_t matched_count;
+    value_id read[PATTERN_NAMES]; /* constants whose value the guard read: they freeze when the row fires */
+    uint32_t read_count;
 };
 
 void rewriter_init(struct rewriter *rewriter, struct graph *graph, struct arena *arena);
@@ -99,8 +101,11 @@ value_id match_value(const struct match *match, const char *name);
 struct node *match_node(const struct match *match, const char *name);
 const struct tensor_type *match_type(const struct match *match, const char *name);
 const struct tensor_type *match_root_type(const struct match *match);
+/* The one element of a constant, and its elements: false when the value is none, or none of that kind. */
+bool match_float(struct match *match, const char *name, double *number);
+bool match_ints(struct match *match, const char *name, int64_t *elements, uint32_t limit, uint32_t *count);
 /* The value is one constant float element that equals `number` within the rounding of its type. */
-bool match_is(const struct match *match, const char *name, double number);
+bool match_is(struct match *match, const char *name, double number);
 /* For $name, and attributes of the replacement's root. */
 void match_set(struct match *match, const char *name, value_id value);
 void match_attribute(struct match *match, struct attribute attribute);

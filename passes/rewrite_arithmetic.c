@@ -16,8 +16,7 @@ bool guard_div_power_of_two(struct match *match)
     int exponent;
     const enum dtype dtype = match_type(match, "x")->dtype;
     if ((dtype != DTYPE_F32 && dtype != DTYPE_F64) || !is_root_type(match, "x") ||
-        !value_constant_float(match->rewriter->graph, match_value(match, "c"), &number) ||
-        !isfinite(number) || fabs(frexp(number, &exponent)) != 0.5)
+        !match_float(match, "c", &number) || !isfinite(number) || fabs(frexp(number, &exponent)) != 0.5)
         return false;
     const int limit = dtype == DTYPE_F32 ? 120 : 1000;
     if (exponent < -limit || exponent > limit)
@@ -30,13 +29,12 @@ bool guard_pow_square(struct match *match)
 {
     int64_t exponent = 0;
     uint32_t count = 0;
-    const struct graph *graph = match->rewriter->graph;
     if (!is_root_type(match, "x"))
         return false;
-    if (value_constant_ints(graph, match_value(match, "e"), &exponent, 1, &count))
+    if (match_ints(match, "e", &exponent, 1, &count))
         return count == 1 && exponent == 2;
     double number;
-    return value_constant_float(graph, match_value(match, "e"), &number) && number == 2.0;
+    return match_float(match, "e", &number) && number == 2.0;
 }
 
 /* ---- GELU
@@ -44,7 +42,7 @@ bool guard_pow_square(struct match *match)
 
 static const double sqrt_2 = 1.4142135623730951, sqrt_2_over_pi = 0.7978845608028654;
 
-static bool is_gelu(const struct match *match, double r)
+static bool is_gelu(struct match *match, double r)
 {
     return is_root_type(match, "x") && dtype_is_float(match_root_type(match)->dtype) &&
            match_is(match, "one", 1.0) && match_is(match, "half", 0.5) && match_is(match, "r", r);
@@ -73,9 +71,7 @@ bool guard_gelu_tanh_pow(struct match *match)
     int64_t exponent = 0;
     uint32_t count = 0;
     const bool is_three =
-        value_constant_ints(match->rewriter->graph, match_value(match, "three"), &exponent, 1, &count)
-            ? exponent == 3
-            : match_is(match, "three", 3.0);
+        match_ints(match, "three", &exponent, 1, &count) ? exponent == 3 : match_is(match, "three", 3.0);
     return is_three && guard_gelu_tanh(match);
 }
 
@@ -118,8 +114,8 @@ bool guard_layer_normalization(struct match *match)
     const int rank = match_root_type(match)->rank;
     const int first = trailing_axes(match_node(match, "m"), rank);
     if (!is_root_type(match, "x") || first < 0 || trailing_axes(match_node(match, "v"), rank) != first ||
-        !value_constant_float(match->rewriter->graph, match_value(match, "eps"), &epsilon) ||
-        !is_trailing_shape(match, "g", first) || !is_trailing_shape(match, "b", first))
+        !match_float(match, "eps", &epsilon) || !is_trailing_shape(match, "g", first) ||
+        !is_trailing_shape(match, "b", first))
         return false;
     match_attribute(match, attribute_int(ATTR_axis, first));
     match_attribute(match, attribute_float(ATTR_epsilon, epsilon));

@@ -164,7 +164,7 @@ static bool condition_is(struct match *match, int64_t expected, const char *chos
     uint32_t count;
     int64_t *elements = arena_new_array(match->rewriter->arena, int64_t, CONDITION_LIMIT);
     if (!tensor_type_same(&graph->dims, match_type(match, chosen), match_root_type(match)) ||
-        !value_constant_ints(graph, match_value(match, "c"), elements, CONDITION_LIMIT, &count))
+        !match_ints(match, "c", elements, CONDITION_LIMIT, &count))
         return false;
     for (uint32_t i = 0; i < count; i++)
         if ((elements[i] != 0) != expected)

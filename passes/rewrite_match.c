@@ -4,6 +4,7 @@
 #include "passes/rewrite.h"
 
 #include "ir/init.h"
+#include "ir/provenance.h"
 
 #include <assert.h>
 #include <math.h>
@@ -166,12 +167,38 @@ static double tolerance_of(enum dtype dtype)
     return dtype == DTYPE_F16 ? 1e-3 : dtype == DTYPE_BF16 ? 8e-3 : 1e-6;
 }
 
-bool match_is(const struct match *match, const char *name, double number)
+static void note_read(struct match *match, value_id value)
+{
+    for (uint32_t i = 0; i < match->read_count; i++)
+        if (match->read[i] == value)
+            return;
+    assert(match->read_count < PATTERN_NAMES);
+    match->read[match->read_count++] = value;
+}
+
+bool match_float(struct match *match, const char *name, double *number)
+{
+    const value_id id = match_value(match, name);
+    if (!value_constant_float(match->rewriter->graph, id, number))
+        return false;
+    note_read(match, id);
+    return true;
+}
+
+bool match_ints(struct match *match, const char *name, int64_t *elements, uint32_t limit, uint32_t *count)
+{
+    const value_id id = match_value(match, name);
+    if (!value_constant_ints(match->rewriter->graph, id, elements, limit, count))
+        return false;
+    note_read(match, id);
+    return true;
+}
+
+bool match_is(struct match *match, const char *name, double number)
 {
     double value;
-    const value_id id = match_value(match, name);
-    const struct tensor_type *type = &graph_value(match->rewriter->graph, id)->type;
-    return value_constant_float(match->rewriter->graph, id, &value) &&
+    const struct tensor_type *type = match_type(match, name);
+    return match_float(match, name, &value) &&
            fabs(value - number) <= fabs(number) * tolerance_of(type->dtype);
 }
 
@@ -345,6 +372,8 @@ bool rewrite_apply(struct rewriter *rewriter, const struct parsed_rewrite *rewri
     const struct todo todo = {(uint8_t)rewrite->pattern.root, node->outputs[0], NULL};
     if (!solve(&match, &todo) || (rewrite->row->guard && !rewrite->row->guard(&match)))
         return false;
+    for (uint32_t i = 0; i < match.read_count; i++)
+        graph_freeze(rewriter->graph, match.read[i], graph_node(rewriter->graph, root)->location, "the form");
     const struct pattern_node *replacement = &rewrite->replacement.nodes[rewrite->replacement.root];
     if (replacement->kind == PATTERN_OP || replacement->kind == PATTERN_NAMED) {
         replace_root(&match, replacement);

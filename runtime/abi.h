@@ -23,6 +23,11 @@ struct bundle_functions {
     void (*close)(struct runtime_model *model);
     gpucc_status (*tensor_info)(const struct runtime_model *model, int output, size_t index,
                                 gpucc_tensor_info *info, struct runtime_error *error);
+    size_t (*weight_count)(const struct runtime_model *model);
+    gpucc_status (*weight_info)(const struct runtime_model *model, size_t index, gpucc_weight *info,
+                                struct runtime_error *error);
+    gpucc_status (*replace_weights)(struct runtime_model *model, const char *const *names,
+                                    const gpucc_tensor *tensors, size_t count, struct runtime_error *error);
     gpucc_status (*context_create)(struct runtime_model *model, const gpucc_context_options *options,
                                    struct runtime_context **context, struct runtime_error *error);
     void (*context_destroy)(struct runtime_context *context);

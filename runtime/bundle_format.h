@@ -20,8 +20,8 @@
 #define BUNDLE_SECTION ".gpucc"
 
 enum {
-    BUNDLE_ABI = 1,         /* GPUCC_ABI of gpucc/runtime.h, which the compiler does not include */
-    BUNDLE_FORMAT = 2,      /* raised when a struct below changes */
+    BUNDLE_ABI = 2,         /* GPUCC_ABI of gpucc/runtime.h, which the compiler does not include */
+    BUNDLE_FORMAT = 3,      /* raised when a struct below changes */
     BUNDLE_ALIGNMENT = 256, /* of constants and arena buffers */
     BUNDLE_PAGE = 4096,     /* alignment of the weights in the file */
     BUNDLE_LEAF = 4 * 1024 * 1024,
@@ -70,6 +70,7 @@ struct bundle_header {
     struct bundle_array inputs;    /* bundle_tensor */
     struct bundle_array outputs;   /* bundle_tensor */
     struct bundle_array constants; /* bundle_constant */
+    struct bundle_array weights;   /* bundle_weight_row */
     struct bundle_array plans;     /* bundle_plan */
     struct bundle_array buffers;   /* bundle_buffer, plan after plan */
     struct bundle_array kernels;   /* bundle_kernel */
@@ -150,7 +151,18 @@ struct bundle_constant {
     uint64_t offset, bytes; /* in the weights */
 };
 
-enum bundle_plan_kind { BUNDLE_CPU, BUNDLE_CUDA };
+/* An initialiser of the model. */
+struct bundle_weight_row {
+    bundle_string name;
+    uint32_t dtype, rank;
+    uint32_t first_dim;   /* into indices; all dims are constants */
+    bundle_string frozen; /* why it cannot be replaced; "": it can */
+    uint32_t constant;    /* where its elements stand as they are, or BUNDLE_NONE */
+};
+
+/* INIT: at most one, the steps from weights to constants (a CPU plan that reads BUNDLE_WEIGHT and writes
+ * BUNDLE_CONSTANT buffers; all of its dims are constants, its launches are in an order to run them). */
+enum bundle_plan_kind { BUNDLE_CPU, BUNDLE_CUDA, BUNDLE_INIT };
 
 struct bundle_plan {
     bundle_string name;
@@ -167,10 +179,10 @@ struct bundle_plan {
     uint32_t first_image, image_count;
 };
 
-enum bundle_buffer_kind { BUNDLE_INPUT, BUNDLE_OUTPUT, BUNDLE_CONSTANT, BUNDLE_ARENA };
+enum bundle_buffer_kind { BUNDLE_INPUT, BUNDLE_OUTPUT, BUNDLE_CONSTANT, BUNDLE_ARENA, BUNDLE_WEIGHT };
 
 struct bundle_buffer {
-    uint32_t kind, index; /* INPUT, OUTPUT, CONSTANT: which */
+    uint32_t kind, index; /* INPUT, OUTPUT, CONSTANT, WEIGHT: which */
     uint32_t dtype;
     uint32_t elements;    /* dim */
     uint32_t first, last; /* ARENA: launches of the plan, inclusive */

@@ -235,21 +235,34 @@ static gpucc_status fill_slot(struct runtime_context *context, struct prepared *
     return GPUCC_OK;
 }
 
+gpucc_status context_take_weights(struct runtime_context *context, struct runtime_error *error)
+{
+    struct weights *old = context->weights;
+    if (old && old->generation == atomic_load(&context->model->generation))
+        return GPUCC_OK;
+    struct weights_place place = weights_place_of(context);
+    gpucc_status status =
+        weights_acquire(context->model, context->plan, &place, old, &context->weights, error);
+    if (status != GPUCC_OK)
+        return status;
+    if (old) {
+        context->device->wait(context); /* what is enqueued reads the old ones */
+        weights_release(context->model, old, &place);
+    }
+    context->statistics.weight_bytes = context->weights->base->bytes;
+    return GPUCC_OK;
+}
+
 gpucc_status context_prepare_sizes(struct runtime_context *context, struct sizes *sizes,
                                    const gpucc_workspace *workspace, struct runtime_error *error)
 {
     context->current = NULL;
     context->values_valid = false;
-    if (!context->weights) {
-        struct weights_place place = weights_place_of(context);
-        gpucc_status status =
-            weights_acquire(context->model, context->plan, &place, &context->weights, error);
-        if (status != GPUCC_OK)
-            return status;
-        context->statistics.weight_bytes = context->weights->bytes;
-    }
+    gpucc_status status = context_take_weights(context, error);
+    if (status != GPUCC_OK)
+        return status;
     struct prepared *slot = find_slot(context, sizes);
-    gpucc_status status = slot->stamp ? GPUCC_OK : fill_slot(context, slot, sizes, error);
+    status = slot->stamp ? GPUCC_OK : fill_slot(context, slot, sizes, error);
     if (status == GPUCC_OK)
         status = take_arena(context, workspace, slot->arena_bytes, error);
     if (status != GPUCC_OK)
@@ -307,6 +320,8 @@ gpucc_status context_workspace_size(const struct runtime_model *model, const gpu
     bool any = false;
     for (uint32_t i = 0; i < tables->plan_count && status == GPUCC_OK; i++) {
         const struct bundle_plan *plan = &tables->plans[i];
+        if (plan->kind == BUNDLE_INIT)
+            continue;
         if (options && (plan->kind == BUNDLE_CPU) != (ours.device == GPUCC_CPU))
             continue;
         uint64_t arena = 0, *offsets = calloc((size_t)plan->buffer_count + 1, sizeof *offsets);

@@ -78,7 +78,9 @@ gpucc_status context_create(struct runtime_model *model, const gpucc_context_opt
 void context_destroy(struct runtime_context *context);
 gpucc_status context_prepare(struct runtime_context *context, const gpucc_dims *dims,
                              const gpucc_workspace *workspace, struct runtime_error *error);
-/* The same for symbols that are known already; takes `sizes` over (and empties it). */
+/* The model's weights as they are now; what is enqueued keeps the old ones until it is done. */
+gpucc_status context_take_weights(struct runtime_context *context, struct runtime_error *error);
+/* context_prepare for symbols that are known already; takes `sizes` over (and empties it). */
 gpucc_status context_prepare_sizes(struct runtime_context *context, struct sizes *sizes,
                                    const gpucc_workspace *workspace, struct runtime_error *error);
 gpucc_status context_workspace_size(const struct runtime_model *model, const gpucc_context_options *options,

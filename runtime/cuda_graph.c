@@ -80,6 +80,7 @@ static gpucc_status patch(struct runtime_context *context, struct cuda_graph *gr
 {
     size_t symbol_bytes = context->model->tables.symbol_count * sizeof *graph->symbols;
     bool all = !graph->valid || graph->arena != context->arena ||
+               graph->weights != context->weights->generation ||
                memcmp(graph->symbols, context->symbol_values, symbol_bytes) != 0;
     gpucc_status status = GPUCC_OK;
     graph->valid = false;
@@ -90,6 +91,7 @@ static gpucc_status patch(struct runtime_context *context, struct cuda_graph *gr
         return status;
     memcpy(graph->symbols, context->symbol_values, symbol_bytes);
     graph->arena = context->arena;
+    graph->weights = context->weights->generation;
     graph->valid = true;
     return GPUCC_OK;
 }

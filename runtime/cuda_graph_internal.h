@@ -26,6 +26,7 @@ struct cuda_graph {
     uint64_t *fresh; /* arguments of one launch, compared with its slots */
     /* What the nodes hold. */
     bool valid;
+    uint64_t weights; /* their generation */
     void *arena;
     int64_t *symbols; /* [symbol_count] */
 };

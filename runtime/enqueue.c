@@ -292,8 +292,7 @@ void bind_buffers(struct runtime_context *context)
             context->buffers[i] = context->output_data[buffers[i].index];
             break;
         case BUNDLE_CONSTANT:
-            context->buffers[i] =
-                memory_at(context->weights->memory, context->weights->offsets[buffers[i].index]);
+            context->buffers[i] = weights_constant(context->weights, buffers[i].index);
             break;
         default:
             context->buffers[i] = memory_at(context->arena, context->current->offsets[i]);

@@ -207,6 +207,26 @@ gpucc_status gpucc_output_info(const gpucc_model *model, size_t index, gpucc_ten
     return model->functions->tensor_info(model->model, 1, index, info, &last_error);
 }
 
+size_t gpucc_weight_count(const gpucc_model *model)
+{
+    return model ? model->functions->weight_count(model->model) : 0;
+}
+
+gpucc_status gpucc_weight_info(const gpucc_model *model, size_t index, gpucc_weight *info)
+{
+    if (!model || !info)
+        return null_argument();
+    return model->functions->weight_info(model->model, index, info, &last_error);
+}
+
+gpucc_status gpucc_replace_weights(gpucc_model *model, const char *const *names, const gpucc_tensor *tensors,
+                                   size_t count)
+{
+    if (!model || (count && (!names || !tensors)))
+        return null_argument();
+    return model->functions->replace_weights(model->model, names, tensors, count, &last_error);
+}
+
 gpucc_status gpucc_context_create(gpucc_model *model, const gpucc_context_options *options,
                                   gpucc_context **context)
 {

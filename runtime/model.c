@@ -34,6 +34,9 @@ void model_close(struct runtime_model *model)
     if (!model)
         return;
     cuda_driver_close(model->cuda);
+    for (uint32_t i = 0; model->replaced && i < model->tables.constant_count; i++)
+        free(model->replaced[i]);
+    free(model->replaced);
     pthread_mutex_destroy(&model->lock);
     free(model);
 }

@@ -4,6 +4,7 @@
 #define GPUCC_RUNTIME_MODEL_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "runtime/abi.h"
@@ -18,7 +19,9 @@ struct runtime_model {
     int weights_fd;                    /* owned by the loader */
     bool trusted;
     pthread_mutex_t lock;
-    struct weights *weights;     /* sets in use */
+    struct weights *weights; /* sets in use */
+    void **replaced; /* [constant]: what it is instead of the file's, malloc's, or NULL; NULL: none is */
+    _Atomic uint64_t generation; /* counts replacements */
     struct cuda_functions *cuda; /* the driver's functions once a context needed them */
 };
 
@@ -27,6 +30,12 @@ gpucc_status model_open(const void *blob, bundle_cpu_kernel *const *kernels,
                         const struct runtime_open *options, struct runtime_model **model,
                         struct runtime_error *error);
 void model_close(struct runtime_model *model);
+/* Replaces weights by name: all of them or none. Contexts take them in their next `prepare` (replace.c). */
+gpucc_status model_replace_weights(struct runtime_model *model, const char *const *names,
+                                   const gpucc_tensor *tensors, size_t count, struct runtime_error *error);
+size_t model_weight_count(const struct runtime_model *model);
+gpucc_status model_weight_info(const struct runtime_model *model, size_t index, gpucc_weight *info,
+                               struct runtime_error *error);
 gpucc_status model_tensor_info(const struct runtime_model *model, int output, size_t index,
                                gpucc_tensor_info *info, struct runtime_error *error);
 

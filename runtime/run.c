@@ -49,6 +49,8 @@ gpucc_status context_run(struct runtime_context *context, const gpucc_tensor *in
         return runtime_fail(error, GPUCC_INVALID_ARGUMENT, "the inputs or outputs are NULL");
     gpucc_status status = prepare_for(context, inputs, error);
     if (status == GPUCC_OK)
+        status = context_take_weights(context, error);
+    if (status == GPUCC_OK)
         status = bind_tensors(context, inputs, outputs, false, 1, error);
     if (status == GPUCC_OK)
         status = context->device->run(context, error);

@@ -8,13 +8,14 @@
 
 _Static_assert(BUNDLE_ABI == GPUCC_ABI, "one number");
 _Static_assert(sizeof(struct bundle_array) == 16, "fixed layout");
-_Static_assert(sizeof(struct bundle_header) == 456, "fixed layout");
+_Static_assert(sizeof(struct bundle_header) == 472, "fixed layout");
 _Static_assert(sizeof(struct bundle_symbol) == 48, "fixed layout");
 _Static_assert(sizeof(struct bundle_term) == 16, "fixed layout");
 _Static_assert(sizeof(struct bundle_dim) == 24, "fixed layout");
 _Static_assert(sizeof(struct bundle_guard) == 16, "fixed layout");
 _Static_assert(sizeof(struct bundle_tensor) == 24, "fixed layout");
 _Static_assert(sizeof(struct bundle_constant) == 40, "fixed layout");
+_Static_assert(sizeof(struct bundle_weight_row) == 24, "fixed layout");
 _Static_assert(sizeof(struct bundle_plan) == 72, "fixed layout");
 _Static_assert(sizeof(struct bundle_buffer) == 32, "fixed layout");
 _Static_assert(sizeof(struct bundle_kernel) == 96, "fixed layout");
@@ -162,6 +163,7 @@ static bool arrays_hold(const struct check *check)
     t->inputs = array_at(check, &h->inputs, sizeof *t->inputs, &good);
     t->outputs = array_at(check, &h->outputs, sizeof *t->outputs, &good);
     t->constants = array_at(check, &h->constants, sizeof *t->constants, &good);
+    t->weights = array_at(check, &h->weights, sizeof *t->weights, &good);
     t->plans = array_at(check, &h->plans, sizeof *t->plans, &good);
     t->buffers = array_at(check, &h->buffers, sizeof *t->buffers, &good);
     t->kernels = array_at(check, &h->kernels, sizeof *t->kernels, &good);
@@ -182,6 +184,7 @@ static bool arrays_hold(const struct check *check)
     t->input_count = (uint32_t)h->inputs.count;
     t->output_count = (uint32_t)h->outputs.count;
     t->constant_count = (uint32_t)h->constants.count;
+    t->weight_count = (uint32_t)h->weights.count;
     t->plan_count = (uint32_t)h->plans.count;
     t->fact_count = (uint32_t)h->facts.count;
     return true;
@@ -233,11 +236,63 @@ static bool constant_row_holds(const struct check *check, const struct bundle_co
            range_holds(constant->offset, constant->bytes, check->tables->header->weights_bytes);
 }
 
+/* All of the plan's dims, where they must be constants. */
+static bool dim_is_fixed(const struct check *check, uint32_t dim)
+{
+    return dim_holds(check, dim) && check->tables->dims[dim].op == BUNDLE_DIM_CONSTANT &&
+           check->tables->dims[dim].value >= 0;
+}
+
+static bool weight_row_holds(const struct check *check, const struct bundle_weight_row *weight)
+{
+    const struct bundle_tables *t = check->tables;
+    int64_t elements = 1;
+    uint64_t bytes;
+    if (!string_holds(check, weight->name) || !string_holds(check, weight->frozen) ||
+        !tables_dtype_bits(weight->dtype) || weight->rank > BUNDLE_MAX_RANK ||
+        !indices_hold(check, weight->first_dim, weight->rank, t->dim_count))
+        return false;
+    for (uint32_t i = 0; i < weight->rank; i++) {
+        uint32_t dim = t->indices[weight->first_dim + i];
+        if (!dim_is_fixed(check, dim) ||
+            (t->dims[dim].value > 0 && elements > INT64_MAX / 64 / t->dims[dim].value))
+            return false;
+        elements *= t->dims[dim].value;
+    }
+    if (!tables_dtype_bytes(weight->dtype, elements, &bytes))
+        return false;
+    return weight->constant == BUNDLE_NONE ||
+           (weight->constant < t->constant_count && t->constants[weight->constant].bytes == bytes);
+}
+
+/* Elements of a buffer of the init plan are those of what it stands for. */
+static bool fixed_buffer_holds(const struct check *check, const struct bundle_buffer *buffer)
+{
+    const struct bundle_tables *t = check->tables;
+    uint64_t bytes;
+    int64_t elements = 1;
+    if (!dim_is_fixed(check, buffer->elements) ||
+        !tables_dtype_bytes(buffer->dtype, t->dims[buffer->elements].value, &bytes) || bytes > INT64_MAX / 4)
+        return false;
+    if (buffer->kind == BUNDLE_ARENA)
+        return true;
+    if (buffer->kind == BUNDLE_CONSTANT)
+        return buffer->index < t->constant_count && t->constants[buffer->index].bytes == bytes;
+    if (buffer->kind != BUNDLE_WEIGHT || buffer->index >= t->weight_count ||
+        t->weights[buffer->index].dtype != buffer->dtype)
+        return false;
+    const struct bundle_weight_row *weight = &t->weights[buffer->index];
+    for (uint32_t i = 0; i < weight->rank; i++)
+        elements *= t->dims[t->indices[weight->first_dim + i]].value;
+    return elements == t->dims[buffer->elements].value;
+}
+
 static bool buffer_row_holds(const struct check *check, const struct bundle_plan *plan,
                              const struct bundle_buffer *buffer)
 {
     const struct bundle_tables *t = check->tables;
-    if (!dim_holds(check, buffer->elements) || !tables_dtype_bits(buffer->dtype))
+    if (!dim_holds(check, buffer->elements) || !tables_dtype_bits(buffer->dtype) ||
+        (plan->kind == BUNDLE_INIT && !fixed_buffer_holds(check, buffer)))
         return false;
     switch (buffer->kind) {
     case BUNDLE_INPUT:
@@ -246,6 +301,8 @@ static bool buffer_row_holds(const struct check *check, const struct bundle_plan
         return buffer->index < t->output_count;
     case BUNDLE_CONSTANT:
         return buffer->index < t->constant_count;
+    case BUNDLE_WEIGHT:
+        return plan->kind == BUNDLE_INIT;
     case BUNDLE_ARENA:
         break;
     default:
@@ -269,7 +326,7 @@ static bool kernel_row_holds(const struct check *check, const struct bundle_plan
         !string_holds(check, kernel->summary) || kernel->buffer_count > BUNDLE_MAX_KERNEL_BUFFERS ||
         kernel->dim_count > BUNDLE_MAX_KERNEL_DIMS)
         return false;
-    if (plan->kind == BUNDLE_CPU)
+    if (plan->kind != BUNDLE_CUDA)
         return kernel->function < check->tables->header->cpu_kernel_count &&
                kernel->scratch_bytes <= INT64_MAX / 2;
     uint64_t threads = (uint64_t)kernel->block[0] * kernel->block[1];
@@ -290,6 +347,12 @@ static bool launch_row_holds(const struct check *check, const struct bundle_plan
         return false;
     if (plan->kind == BUNDLE_CPU)
         return dim_holds(check, launch->work);
+    if (plan->kind == BUNDLE_INIT) {
+        for (uint32_t i = 0; i < kernel->dim_count; i++)
+            if (!dim_is_fixed(check, t->indices[launch->first_dim + i]))
+                return false;
+        return dim_is_fixed(check, launch->work);
+    }
     return dim_holds(check, launch->grid[0]) && dim_holds(check, launch->grid[1]) &&
            dim_holds(check, launch->grid[2]);
 }
@@ -384,12 +447,27 @@ static bool controls_hold(const struct check *check, const struct bundle_plan *p
     return true;
 }
 
+/* Into what the plan may write; in an init plan a weight as it is. */
+static bool copy_row_holds(const struct check *check, const struct bundle_plan *plan,
+                           const struct bundle_copy *copy)
+{
+    const struct bundle_buffer *buffers = &check->tables->buffers[plan->first_buffer];
+    if (copy->from >= plan->buffer_count || copy->to >= plan->buffer_count)
+        return false;
+    if (plan->kind != BUNDLE_INIT)
+        return buffers[copy->to].kind != BUNDLE_CONSTANT;
+    return buffers[copy->from].kind == BUNDLE_WEIGHT && buffers[copy->to].kind == BUNDLE_CONSTANT &&
+           buffers[copy->from].dtype == buffers[copy->to].dtype &&
+           check->tables->dims[buffers[copy->from].elements].value ==
+               check->tables->dims[buffers[copy->to].elements].value;
+}
+
 static bool plan_holds(const struct check *check, uint32_t row)
 {
     const struct bundle_tables *t = check->tables;
     const struct bundle_header *h = t->header;
     const struct bundle_plan *plan = &t->plans[row];
-    if (!string_holds(check, plan->name) || plan->kind > BUNDLE_CUDA ||
+    if (!string_holds(check, plan->name) || plan->kind > BUNDLE_INIT ||
         !range_holds(plan->first_buffer, plan->buffer_count, h->buffers.count) ||
         !range_holds(plan->first_kernel, plan->kernel_count, h->kernels.count) ||
         !range_holds(plan->first_launch, plan->launch_count, h->launches.count) ||
@@ -410,9 +488,7 @@ static bool plan_holds(const struct check *check, uint32_t row)
     if (!controls_hold(check, plan))
         return false;
     for (uint32_t i = 0; i < plan->copy_count; i++) {
-        const struct bundle_copy *copy = &t->copies[plan->first_copy + i];
-        if (copy->from >= plan->buffer_count || copy->to >= plan->buffer_count ||
-            t->buffers[plan->first_buffer + copy->to].kind == BUNDLE_CONSTANT)
+        if (!copy_row_holds(check, plan, &t->copies[plan->first_copy + i]))
             return bad(check, "copy", plan->first_copy + i);
     }
     for (uint32_t i = 0; i < plan->image_count; i++)
@@ -443,6 +519,9 @@ static bool rows_hold(const struct check *check)
     for (uint32_t i = 0; i < t->constant_count; i++)
         if (!constant_row_holds(check, &t->constants[i]))
             return bad(check, "constant", i);
+    for (uint32_t i = 0; i < t->weight_count; i++)
+        if (!weight_row_holds(check, &t->weights[i]))
+            return bad(check, "weight", i);
     for (uint32_t i = 0; i < t->fact_count; i++)
         if (!string_holds(check, t->facts[i].key) || !string_holds(check, t->facts[i].value))
             return bad(check, "fact", i);

@@ -15,6 +15,7 @@ struct bundle_tables {
     const struct bundle_guard *guards;
     const struct bundle_tensor *inputs, *outputs;
     const struct bundle_constant *constants;
+    const struct bundle_weight_row *weights;
     const struct bundle_plan *plans;
     const struct bundle_buffer *buffers;
     const struct bundle_kernel *kernels;
@@ -25,8 +26,8 @@ struct bundle_tables {
     const uint32_t *indices;
     const unsigned char *code;
     const struct bundle_fact_row *facts;
-    uint32_t symbol_count, dim_count, guard_count, input_count, output_count, constant_count, plan_count,
-        fact_count;
+    uint32_t symbol_count, dim_count, guard_count, input_count, output_count, constant_count, weight_count,
+        plan_count, fact_count;
 };
 
 /* `blob` is 8-byte aligned and outlives the tables. BAD_BUNDLE with the reason when anything is off. */

@@ -21,7 +21,8 @@ struct run {
 
 struct loader {
     const struct runtime_model *model;
-    const struct weights *weights;
+    const struct weights_place *place;
+    unsigned char *memory;
     const struct run *runs;
     size_t run_count;
     const unsigned char *leaves; /* hashes; NULL: trusted */
@@ -62,9 +63,8 @@ static gpucc_status load_leaf(struct loader *loader, uint64_t leaf, unsigned cha
         const struct run *run = &loader->runs[i];
         uint64_t from = run->at > begin ? run->at : begin, to = run->at + run->bytes;
         to = to < end ? to : end;
-        status = loader->weights->place.put(loader->weights->place.user,
-                                            loader->weights->memory + run->to + (from - run->at),
-                                            piece + (from - begin), (size_t)(to - from), error);
+        status = loader->place->put(loader->place->user, loader->memory + run->to + (from - run->at),
+                                    piece + (from - begin), (size_t)(to - from), error);
     }
     return status;
 }
@@ -101,8 +101,9 @@ static gpucc_status read_leaves(const struct runtime_model *model, unsigned char
     return status;
 }
 
-static gpucc_status load(const struct runtime_model *model, const struct weights *weights,
-                         const struct run *runs, size_t run_count, struct runtime_error *error)
+static gpucc_status load(const struct runtime_model *model, const struct weights_place *place,
+                         unsigned char *memory, const struct run *runs, size_t run_count,
+                         struct runtime_error *error)
 {
     struct loader *loader = calloc(1, sizeof *loader);
     unsigned char *leaves = NULL;
@@ -113,7 +114,8 @@ static gpucc_status load(const struct runtime_model *model, const struct weights
     if (!model->trusted)
         status = read_leaves(model, &leaves, error);
     loader->model = model;
-    loader->weights = weights;
+    loader->place = place;
+    loader->memory = memory;
     loader->runs = runs;
     loader->run_count = run_count;
     loader->leaves = leaves;
@@ -153,12 +155,12 @@ static int by_offset(const void *a, const void *b)
 }
 
 /* Lays the plan's constants out in memory and lists the runs. */
-static size_t lay_out(const struct bundle_tables *tables, struct weights *weights, const unsigned char *used,
-                      struct constant_at *sorted, struct run *runs)
+static size_t lay_out(const struct bundle_tables *tables, struct weights_base *base,
+                      const unsigned char *used, struct constant_at *sorted, struct run *runs)
 {
     size_t count = 0, run_count = 0;
     for (uint32_t i = 0; i < tables->constant_count; i++) {
-        weights->offsets[i] = UINT64_MAX;
+        base->offsets[i] = UINT64_MAX;
         if (used[i])
             sorted[count++] = (struct constant_at){tables->constants[i].offset, i};
     }
@@ -167,74 +169,145 @@ static size_t lay_out(const struct bundle_tables *tables, struct weights *weight
     for (size_t i = 0; i < count; i++) {
         const struct bundle_constant *constant = &tables->constants[sorted[i].constant];
         struct run *last = run_count ? &runs[run_count - 1] : NULL;
-        weights->offsets[sorted[i].constant] = at;
+        base->offsets[sorted[i].constant] = at;
         if (last && constant->offset - last->at == at - last->to)
             last->bytes = constant->offset + constant->bytes - last->at;
         else if (constant->bytes)
             runs[run_count++] = (struct run){constant->offset, at, constant->bytes};
         at += (constant->bytes + BUNDLE_ALIGNMENT - 1) / BUNDLE_ALIGNMENT * BUNDLE_ALIGNMENT;
     }
-    weights->bytes = at;
+    base->bytes = at;
     return run_count;
 }
 
-static void discard(struct weights *weights, const struct weights_place *place)
+static void drop_base(struct weights_base *base, const struct weights_place *place)
 {
-    if (weights->memory)
-        place->release(place->user, weights->memory, (size_t)weights->bytes);
-    free(weights->offsets);
-    free(weights);
+    if (!base || --base->references)
+        return;
+    if (base->memory)
+        place->release(place->user, base->memory, (size_t)base->bytes);
+    free(base->offsets);
+    free(base);
 }
 
-static gpucc_status create(struct runtime_model *model, const struct bundle_plan *plan,
-                           const struct weights_place *place, struct weights **out,
-                           struct runtime_error *error)
+/* Reads the plan's constants from the file. */
+static gpucc_status create_base(const struct runtime_model *model, const struct bundle_plan *plan,
+                                const struct weights_place *place, struct weights_base **out,
+                                struct runtime_error *error)
 {
     const struct bundle_tables *tables = &model->tables;
     size_t count = (size_t)tables->constant_count + 1;
-    struct weights *weights = calloc(1, sizeof *weights);
+    struct weights_base *base = calloc(1, sizeof *base);
     unsigned char *used = calloc(count, 1);
     struct constant_at *sorted = calloc(count, sizeof *sorted);
     struct run *runs = calloc(count, sizeof *runs);
-    if (weights)
-        weights->offsets = calloc(count, sizeof *weights->offsets);
     gpucc_status status = GPUCC_OK;
-    if (!weights || !used || !sorted || !runs || !weights->offsets) {
+    if (base) {
+        base->references = 1;
+        base->offsets = calloc(count, sizeof *base->offsets);
+    }
+    if (!base || !used || !sorted || !runs || !base->offsets) {
         status = runtime_fail(error, GPUCC_OUT_OF_MEMORY, "out of memory");
     } else {
-        *weights =
-            (struct weights){.plan = plan, .place = *place, .references = 1, .offsets = weights->offsets};
         plan_memory_weights(tables, plan, used);
-        size_t run_count = lay_out(tables, weights, used, sorted, runs);
-        if (weights->bytes) {
-            weights->memory = place->allocate(place->user, (size_t)weights->bytes, error);
-            status = weights->memory ? load(model, weights, runs, run_count, error) : GPUCC_OUT_OF_MEMORY;
+        size_t run_count = lay_out(tables, base, used, sorted, runs);
+        if (base->bytes) {
+            base->memory = place->allocate(place->user, (size_t)base->bytes, error);
+            status =
+                base->memory ? load(model, place, base->memory, runs, run_count, error) : GPUCC_OUT_OF_MEMORY;
         }
     }
     free(used);
     free(sorted);
     free(runs);
     if (status == GPUCC_OK)
+        *out = base;
+    else
+        drop_base(base, place);
+    return status;
+}
+
+static void discard(struct runtime_model *model, struct weights *weights, const struct weights_place *place)
+{
+    for (uint32_t i = 0; weights->replaced && i < model->tables.constant_count; i++)
+        if (weights->replaced[i])
+            place->release(place->user, weights->replaced[i], (size_t)model->tables.constants[i].bytes);
+    free(weights->replaced);
+    drop_base(weights->base, place);
+    free(weights);
+}
+
+/* Copies what was replaced until now into the place. */
+static gpucc_status take_replaced(const struct runtime_model *model, struct weights *weights,
+                                  const struct weights_place *place, struct runtime_error *error)
+{
+    const struct bundle_tables *tables = &model->tables;
+    if (!model->replaced)
+        return GPUCC_OK;
+    weights->replaced = calloc((size_t)tables->constant_count + 1, sizeof *weights->replaced);
+    if (!weights->replaced)
+        return runtime_fail(error, GPUCC_OUT_OF_MEMORY, "out of memory");
+    for (uint32_t i = 0; i < tables->constant_count; i++) {
+        size_t bytes = (size_t)tables->constants[i].bytes;
+        if (!model->replaced[i] || weights->base->offsets[i] == UINT64_MAX || !bytes)
+            continue;
+        weights->replaced[i] = place->allocate(place->user, bytes, error);
+        if (!weights->replaced[i])
+            return GPUCC_OUT_OF_MEMORY;
+        gpucc_status status = place->put(place->user, weights->replaced[i], model->replaced[i], bytes, error);
+        if (status != GPUCC_OK)
+            return status;
+    }
+    return GPUCC_OK;
+}
+
+/* `base` is shared when there is one. */
+static gpucc_status create(struct runtime_model *model, const struct bundle_plan *plan,
+                           const struct weights_place *place, struct weights_base *base, struct weights **out,
+                           struct runtime_error *error)
+{
+    struct weights *weights = calloc(1, sizeof *weights);
+    if (!weights)
+        return runtime_fail(error, GPUCC_OUT_OF_MEMORY, "out of memory");
+    *weights = (struct weights){.plan = plan,
+                                .place = *place,
+                                .generation = atomic_load(&model->generation),
+                                .references = 1,
+                                .base = base};
+    gpucc_status status = GPUCC_OK;
+    if (base)
+        base->references++;
+    else
+        status = create_base(model, plan, place, &weights->base, error);
+    if (status == GPUCC_OK)
+        status = take_replaced(model, weights, place, error);
+    if (status == GPUCC_OK)
         *out = weights;
-    else if (weights)
-        discard(weights, place);
+    else
+        discard(model, weights, place);
     return status;
 }
 
 gpucc_status weights_acquire(struct runtime_model *model, const struct bundle_plan *plan,
-                             const struct weights_place *place, struct weights **weights,
-                             struct runtime_error *error)
+                             const struct weights_place *place, const struct weights *old,
+                             struct weights **weights, struct runtime_error *error)
 {
     gpucc_status status = GPUCC_OK;
     /* Under the lock until the set is complete: a second context waits instead of loading it again. */
     pthread_mutex_lock(&model->lock);
-    struct weights *found = place->shared ? model->weights : NULL;
-    while (found && (found->plan != plan || found->place.owner != place->owner))
-        found = found->next;
+    struct weights_base *base = old ? old->base : NULL;
+    struct weights *found = NULL;
+    for (struct weights *set = place->shared ? model->weights : NULL; set; set = set->next) {
+        if (set->plan != plan || set->place.owner != place->owner)
+            continue;
+        base = set->base;
+        if (set->generation == atomic_load(&model->generation))
+            found = set;
+    }
     if (found) {
         found->references++;
     } else {
-        status = create(model, plan, place, &found, error);
+        status = create(model, plan, place, base, &found, error);
         if (status == GPUCC_OK && place->shared) {
             found->next = model->weights;
             model->weights = found;
@@ -250,6 +323,7 @@ void weights_release(struct runtime_model *model, struct weights *weights, const
 {
     if (!weights)
         return;
+    /* Bases are counted under the lock too. */
     pthread_mutex_lock(&model->lock);
     bool last = --weights->references == 0;
     for (struct weights **link = &model->weights; last && *link; link = &(*link)->next)
@@ -257,7 +331,32 @@ void weights_release(struct runtime_model *model, struct weights *weights, const
             *link = weights->next;
             break;
         }
-    pthread_mutex_unlock(&model->lock);
     if (last)
-        discard(weights, place);
+        discard(model, weights, place);
+    pthread_mutex_unlock(&model->lock);
+}
+
+void *weights_constant(const struct weights *weights, uint32_t constant)
+{
+    if (weights->replaced && weights->replaced[constant])
+        return weights->replaced[constant];
+    return weights->base->memory ? weights->base->memory + weights->base->offsets[constant] : NULL;
+}
+
+static gpucc_status put_on_host(void *user, void *to, const void *data, size_t bytes,
+                                struct runtime_error *error)
+{
+    (void)user;
+    (void)error;
+    memcpy(to, data, bytes);
+    return GPUCC_OK;
+}
+
+gpucc_status weights_read(const struct runtime_model *model, uint32_t constant, void *to,
+                          struct runtime_error *error)
+{
+    const struct bundle_constant *row = &model->tables.constants[constant];
+    const struct weights_place host = {.put = put_on_host};
+    const struct run run = {row->offset, 0, row->bytes};
+    return row->bytes ? load(model, &host, to, &run, 1, error) : GPUCC_OK;
 }

@@ -22,6 +22,8 @@ struct compilation {
     VEC(const struct machine *) machines;
     struct plan *plans;            /* [machines] */
     struct bundle_target *targets; /* [machines] */
+    struct plan init_plan;         /* from weights to constants, for the host's lowest level */
+    struct bundle_target init;
     VEC(struct object_kernel) cpu_kernels;
     struct cuda_options cuda;
     const char *cuda_compiler; /* name and version; NULL without a CUDA target */
@@ -145,13 +147,12 @@ static const char *list_cpu_kernel(struct compilation *c, const struct plan_kern
     return symbol;
 }
 
-static void list_cpu_kernels(struct compilation *c, uint32_t index)
+static const char *const *list_cpu_kernels(struct compilation *c, const struct plan *plan)
 {
-    const struct plan *plan = &c->plans[index];
     const char **symbols = arena_new_array(c->arena, const char *, plan->kernels.count);
     for (uint32_t i = 0; i < plan->kernels.count; i++)
         symbols[i] = list_cpu_kernel(c, &plan->kernels.items[i]);
-    c->targets[index].symbols = symbols;
+    return symbols;
 }
 
 /* PTX comes with the lowest plain target only: it is what later chips run. */
@@ -245,8 +246,9 @@ static bool compile_code(struct compilation *c)
     for (uint32_t i = 0; i < c->machines.count; i++) {
         c->targets[i].plan = &c->plans[i];
         if (c->machines.items[i]->kind == TARGET_CPU)
-            list_cpu_kernels(c, i);
+            c->targets[i].symbols = list_cpu_kernels(c, &c->plans[i]);
     }
+    c->init = (struct bundle_target){.plan = &c->init_plan, .symbols = list_cpu_kernels(c, &c->init_plan)};
     if (!llvm_objects(c->cpu_kernels.items, c->cpu_kernels.count, (uint32_t)c->threads, c->arena,
                       c->diagnostics, &c->objects, &c->object_count))
         return false;
@@ -299,6 +301,7 @@ static void write_bundle(struct compilation *c, const char *path)
         .graph = c->graph,
         .targets = c->targets,
         .target_count = c->machines.count,
+        .init = &c->init,
         .objects = c->objects,
         .object_count = c->object_count,
         .facts = facts,
@@ -321,7 +324,11 @@ static bool compile_plans(struct compilation *c)
     for (uint32_t i = 0; i < c->machines.count; i++)
         if (!build_plan(c, i))
             return false;
-    return true;
+    const struct plan **plans = arena_new_array(c->arena, const struct plan *, c->machines.count);
+    for (uint32_t i = 0; i < c->machines.count; i++)
+        plans[i] = &c->plans[i];
+    return plan_init(c->graph, plans, c->machines.count, machine_lowest(c->host), c->arena, c->diagnostics,
+                     &c->init_plan);
 }
 
 static bool compile_settings(struct compilation *c)

@@ -93,6 +93,8 @@ static void put_plans(struct text *out, const struct bundle_file *file)
     for (uint32_t i = 0; i < tables->plan_count; i++) {
         const struct bundle_plan *plan = &tables->plans[i];
         bool ptx = false;
+        if (plan->kind == BUNDLE_INIT)
+            continue;
         for (uint32_t k = 0; k < plan->image_count; k++)
             ptx |= tables->images[plan->first_image + k].kind == BUNDLE_PTX;
         text_put(out, i ? ",\n    {\"name\": " : "\n    {\"name\": ");
@@ -122,22 +124,26 @@ static void put_file(struct text *out, const struct bundle_file *file)
     text_put(out, "},\n");
 }
 
+/* The model's initialisers, and why those that cannot be replaced cannot. */
 static void put_weights(struct text *out, const struct bundle_tables *tables)
 {
     text_put(out, "  \"weights\": [");
-    bool first = true;
-    for (uint32_t i = 0; i < tables->constant_count; i++) {
-        const struct bundle_constant *constant = &tables->constants[i];
-        if (!string_at(tables, constant->name)[0])
-            continue;
-        text_put(out, first ? "\n    {\"name\": " : ",\n    {\"name\": ");
-        text_put_json(out, string_at(tables, constant->name));
-        text_printf(out, ", \"type\": \"%s\", \"elements\": %" PRId64 ", \"repacked\": %s}",
-                    tables_dtype_name(constant->dtype), constant->elements,
-                    constant->repacked ? "true" : "false");
-        first = false;
+    for (uint32_t i = 0; i < tables->weight_count; i++) {
+        const struct bundle_weight_row *weight = &tables->weights[i];
+        text_put(out, i ? ",\n    {\"name\": " : "\n    {\"name\": ");
+        text_put_json(out, string_at(tables, weight->name));
+        text_printf(out, ", \"type\": \"%s\", \"dims\": [", tables_dtype_name(weight->dtype));
+        for (uint32_t k = 0; k < weight->rank; k++)
+            text_printf(out, "%s%" PRId64, k ? ", " : "",
+                        tables->dims[tables->indices[weight->first_dim + k]].value);
+        text_put(out, "]");
+        if (string_at(tables, weight->frozen)[0]) {
+            text_put(out, ", \"frozen\": ");
+            text_put_json(out, string_at(tables, weight->frozen));
+        }
+        text_put(out, "}");
     }
-    text_put(out, first ? "],\n" : "\n  ],\n");
+    text_put(out, tables->weight_count ? "\n  ],\n" : "],\n");
 }
 
 static void put_facts(struct text *out, const struct bundle_tables *tables)

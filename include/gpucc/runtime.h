@@ -31,7 +31,7 @@ extern "C" {
 #endif
 
 /* Raised when a struct or a promise of this file changes. */
-#define GPUCC_ABI 1
+#define GPUCC_ABI 2
 
 typedef enum gpucc_status {
     GPUCC_OK = 0,
@@ -127,6 +127,15 @@ typedef struct gpucc_tensor_info {
 } gpucc_tensor_info;
 
 /* A struct with its size set and all else zero: gpucc_tensor tensor = GPUCC_INIT(gpucc_tensor); */
+/* An initialiser of the model. */
+typedef struct gpucc_weight {
+    size_t size;
+    const char *name; /* the model's; lives as long as the model, as `frozen` does */
+    int32_t dtype, rank;
+    int64_t dims[GPUCC_MAX_RANK];
+    const char *frozen; /* why it cannot be replaced; NULL: it can */
+} gpucc_weight;
+
 #ifdef __cplusplus
 #define GPUCC_INIT(type) gpucc_sized<type>()
 #else
@@ -148,6 +157,18 @@ GPUCC_API size_t gpucc_output_count(const gpucc_model *model);
 /* `info->size` must be set. */
 GPUCC_API gpucc_status gpucc_input_info(const gpucc_model *model, size_t index, gpucc_tensor_info *info);
 GPUCC_API gpucc_status gpucc_output_info(const gpucc_model *model, size_t index, gpucc_tensor_info *info);
+
+/* The model's initialisers. */
+GPUCC_API size_t gpucc_weight_count(const gpucc_model *model);
+GPUCC_API gpucc_status gpucc_weight_info(const gpucc_model *model, size_t index, gpucc_weight *info);
+/* Replaces initialisers by name, all of them or none: tensors in host memory of the listed type and dims, not kept. What
+ * the compiler made of them (folded, cast, repacked) is made again by the same steps: results equal those of a model
+ * compiled with them. A context takes the new weights as a whole in its next gpucc_prepare or gpucc_run; until then, and
+ * for work that it has enqueued, it keeps the old ones. Any thread; does not wait for contexts.
+ * Errors: INVALID_ARGUMENT (unknown name, wrong type or dims, frozen: with the reason), OUT_OF_MEMORY, IO_ERROR,
+ * BAD_BUNDLE (a hash), NO_PLAN (this CPU cannot run the steps). */
+GPUCC_API gpucc_status gpucc_replace_weights(gpucc_model *model, const char *const *names, const gpucc_tensor *tensors,
+                                             size_t count);
 
 /* `options` NULL: device 0 when there is one and the bundle has code for it, else the CPU; gpucc_context_device tells.
  * Errors: NO_DEVICE, NO_PLAN, OUT_OF_MEMORY, DEVICE_ERROR, BAD_BUNDLE (a weight's hash). */

@@ -18,7 +18,7 @@ struct model {
     struct arena *arena;
     struct graph *graph;
     struct diagnostics diagnostics;
-    struct plan plan;
+    struct plan plan, init;
     char *folder;
     const char *path;
 };
@@ -50,22 +50,21 @@ static inline bool model_plan(struct model *model, struct arena *arena, const ch
     struct grouping grouping = {0};
     struct plan_options options = {.optimisation = 3, .threads = 1};
     return group_graph(model->graph, &services, 3, &model->diagnostics, &grouping) &&
-           plan_build(model->graph, &grouping, machine, &options, arena, &model->diagnostics, &model->plan);
+           plan_build(model->graph, &grouping, machine, &options, arena, &model->diagnostics, &model->plan) &&
+           plan_init(model->graph, (const struct plan *const[]){&model->plan}, 1, machine_lowest(HOST_X86_64),
+                     arena, &model->diagnostics, &model->init);
 }
 
-/* CPU kernels of the plan; their symbols. */
-static inline const char **model_objects(struct model *model, struct object_file **objects, uint32_t *count)
+/* Adds the plan's CPU kernels; their symbols. */
+static inline const char **model_kernels(struct model *model, const struct plan *plan, const char *suffix,
+                                         struct object_kernel *kernels, uint32_t *count)
 {
-    const struct plan *plan = &model->plan;
     const char **symbols = arena_new_array(model->arena, const char *, plan->kernels.count + 1);
-    struct object_kernel *kernels =
-        arena_new_array(model->arena, struct object_kernel, plan->kernels.count + 1);
     for (uint32_t i = 0; i < plan->kernels.count; i++) {
-        symbols[i] = plan->kernels.items[i].kernel->name;
-        kernels[i] = (struct object_kernel){plan->kernels.items[i].kernel, symbols[i], plan->machine};
+        symbols[i] = arena_printf(model->arena, "%s%s", plan->kernels.items[i].kernel->name, suffix);
+        kernels[(*count)++] =
+            (struct object_kernel){plan->kernels.items[i].kernel, symbols[i], plan->machine};
     }
-    if (!llvm_objects(kernels, plan->kernels.count, 1, model->arena, &model->diagnostics, objects, count))
-        model_fail(model, "machine code");
     return symbols;
 }
 
@@ -73,19 +72,25 @@ static inline const char **model_objects(struct model *model, struct object_file
 static inline bool model_write(struct model *model)
 {
     static const unsigned char image_bytes[] = "a cubin";
-    struct bundle_target target = {.plan = &model->plan};
+    struct bundle_target target = {.plan = &model->plan}, init = {.plan = &model->init};
     struct bundle_inputs inputs = {
-        .graph = model->graph, .targets = &target, .target_count = 1, .nvrtc_major = 13};
+        .graph = model->graph, .targets = &target, .target_count = 1, .init = &init, .nvrtc_major = 13};
     struct object_file *objects = NULL;
+    struct object_kernel *kernels = arena_new_array(
+        model->arena, struct object_kernel, model->plan.kernels.count + model->init.kernels.count + 1);
+    uint32_t count = 0;
     if (model->plan.machine->kind == TARGET_CUDA) {
         struct cuda_image *image = arena_new(model->arena, struct cuda_image);
         *image = (struct cuda_image){image_bytes, sizeof image_bytes, 0, model->plan.kernels.count};
         target.cubins = image;
         target.cubin_count = model->plan.kernels.count > 0;
     } else {
-        target.symbols = model_objects(model, &objects, &inputs.object_count);
-        inputs.objects = objects;
+        target.symbols = model_kernels(model, &model->plan, "", kernels, &count);
     }
+    init.symbols = model_kernels(model, &model->init, "_init", kernels, &count);
+    if (!llvm_objects(kernels, count, 1, model->arena, &model->diagnostics, &objects, &inputs.object_count))
+        model_fail(model, "machine code");
+    inputs.objects = objects;
     if (!model->folder)
         assert_true(temporary_folder(model->arena, &model->folder));
     model->path = arena_printf(model->arena, "%s/model.so", model->folder);

@@ -14,11 +14,11 @@
 #include "ir/support/arena.h"
 
 /* Declares `arena`, released by arena_release(&arena); running out of memory fails the test. */
-#define TEST_ARENA(arena)                                                                                    \
-    struct recovery arena##_recovery;                                                                        \
-    struct arena arena;                                                                                      \
-    arena_init(&arena, &system_allocator, &arena##_recovery);                                                \
-    if (setjmp(arena##_recovery.jump) != 0)                                                                  \
+#define TEST_ARENA(name)                                                                                     \
+    struct recovery name##_recovery;                                                                         \
+    struct arena name;                                                                                       \
+    arena_init(&name, &system_allocator, &name##_recovery);                                                  \
+    if (setjmp(name##_recovery.jump) != 0)                                                                   \
     fail_msg("out of memory")
 
 /* Grants `left` allocations, then refuses; counts what is alive. */

@@ -17,6 +17,8 @@ static void plan_nest(const struct strategy_context *context, uint32_t number, s
     flat_nest_init(&out->nest, &context->group->body, number, 0);
     flat_nest_merge(&out->nest, 0);
     out->form = choose_form(&out->nest, 0, true);
+    if (context->exact_order && out->nest.reduction_count)
+        out->form = (struct nest_form){.kind = FORM_ROW, .vector = NO_AXIS};
 }
 
 static bool plain_fits(const struct strategy_context *context, struct text *why)
