@@ -57,6 +57,7 @@ def variants():
     yield "cpu", ["--target=cpu"]
     yield "plain", ["--target=cpu", "-O0"]
     yield "weights", ["--target=cpu", "--weights={}.weights"]
+    yield "aarch64", ["--target=cpu", "--host=aarch64"]
     for linker in ("ld.lld-19", "ld", "cc", "gcc", "clang-19"):
         if shutil.which(linker):
             yield linker, ["--target=cpu", f"--linker={linker}"]
