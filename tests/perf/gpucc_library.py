@@ -17,7 +17,7 @@ class TensorInfo(ctypes.Structure):
 
 class ContextOptions(ctypes.Structure):
     _fields_ = [("size", ctypes.c_size_t), ("device", ctypes.c_int32), ("threads", ctypes.c_int32),
-                ("cuda_context", ctypes.c_void_p), ("allocator", ctypes.c_void_p)]
+                ("cuda_context", ctypes.c_void_p), ("allocator", ctypes.c_void_p), ("cpu_level", ctypes.c_int32)]
 
 
 class Dim(ctypes.Structure):
