@@ -115,7 +115,7 @@ static bool import_input_type(struct importer *importer, const Onnx__ValueInfoPr
     if (element <= 0 || element >= DTYPE_COUNT)
         return import_fail(importer, DIAG_model_structure, NULL, "input %s has no known element type",
                            quoted);
-    if (!(DTYPES_COMPUTE >> element & 1))
+    if (!(DTYPES_STORED >> element & 1))
         return import_fail(importer, DIAG_unsupported_case, NULL,
                            "input %s is of type %s, which is not supported", quoted,
                            dtype_name((enum dtype)element));

@@ -182,10 +182,12 @@ static bool add_word(struct importer *importer, struct import_node *node,
 static bool add_dtype(struct importer *importer, struct import_node *node,
                       const struct operator_attribute *row, int64_t number)
 {
+    if (number == 0 && row->has_default && row->integer == 0)
+        return true; /* not stated */
     if (number <= 0 || number >= DTYPE_COUNT)
         return import_fail(importer, DIAG_wrong_attribute, node->location,
                            "attribute %s is %" PRId64 ", no element type", row->name, number);
-    if (!(DTYPES_COMPUTE >> number & 1))
+    if (!(DTYPES_STORED >> number & 1))
         return import_fail(importer, DIAG_unsupported_case, node->location,
                            "attribute %s is the type %s, which is not supported", row->name,
                            dtype_name((enum dtype)number));
@@ -301,7 +303,7 @@ static bool check_types(struct importer *importer, const struct import_node *nod
             return import_fail(importer, DIAG_wrong_type, node->location,
                                "input 0 is %s, must be one of %s at opset %" PRId64, dtype_name(dtype),
                                types_text(importer, node->row->types), node->opset);
-        if (!(DTYPES_COMPUTE >> dtype & 1))
+        if (!(DTYPES_STORED >> dtype & 1))
             return import_fail(importer, DIAG_unsupported_case, node->location,
                                "input %u is of type %s, which is not supported", i, dtype_name(dtype));
     }

@@ -40,6 +40,15 @@ static enum dtype result_dtype(const struct importer *importer, enum op op, uint
             if (attributes[i].name == ATTR_to)
                 return (enum dtype)attributes[i].integer;
         return DTYPE_NONE;
+    case OP_DequantizeLinear:
+    case OP_QuantizeLinear:
+        for (uint32_t i = 0; i < attribute_count; i++)
+            if (attributes[i].name == ATTR_output_dtype && attributes[i].integer)
+                return (enum dtype)attributes[i].integer;
+        if (op == OP_QuantizeLinear)
+            return input_count > 2 && inputs[2] ? import_dtype(importer, inputs[2]) : DTYPE_U8;
+        from = 1;
+        break;
     case OP_Where:
     case OP_ConstantOfShape:
         from = 1;

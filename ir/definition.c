@@ -116,6 +116,12 @@ static define_function *const define_functions[OP_COUNT] = {
 #undef OP
 };
 
+/* Operators whose Definitions read and write packed elements. */
+static bool takes_packed(enum op op)
+{
+    return op == OP_Cast || op == OP_DequantizeLinear || op == OP_QuantizeLinear || op == OP_Identity || op == OP_Reshape;
+}
+
 /* Values become buffers: inputs, then outputs. Types whose elements expressions cannot load are refused here.
  */
 static bool add_node_buffers(struct build *b)
@@ -132,10 +138,13 @@ static bool add_node_buffers(struct build *b)
         const struct tensor_type type = graph_value(b->graph, value)->type;
         if (type.rank < 0 || type.rank > MAX_RANK)
             return build_refuse(b, "a value has no known rank within %d", (int)MAX_RANK);
-        if (dtype_bits(type.dtype) < 8 || dtype_bits(type.dtype) > 64 ||
-            dtype_class(type.dtype) == DTYPE_CLASS_OTHER)
+        const struct tensor_type stored = storage_type(b->dims, b->pool->arena, &type);
+        if (dtype_bits(stored.dtype) < 8 || dtype_bits(type.dtype) > 64 ||
+            dtype_class(type.dtype) == DTYPE_CLASS_OTHER || (stored.dtype != type.dtype && !takes_packed(node->op)))
             return build_refuse(b, "elements of type %s are not implemented", dtype_name(type.dtype));
-        definition_buffer(b->d, is_input ? BUFFER_INPUT : BUFFER_OUTPUT, type);
+        if (stored.rank && !stored.dims[0])
+            return build_refuse(b, "the number of elements overflows");
+        definition_buffer(b->d, is_input ? BUFFER_INPUT : BUFFER_OUTPUT, stored);
     }
     return true;
 }

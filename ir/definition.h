@@ -93,6 +93,9 @@ bool definition_verify(const struct definition *definition, struct text *why);
 
 const char *reduce_op_name(enum reduce_op op);
 
+/* How a value of the type stands in a buffer: packed elements (of less than a byte) as a vector of bytes. */
+struct tensor_type storage_type(struct dims *dims, struct arena *arena, const struct tensor_type *type);
+
 /* Building helpers for the files of ir/definitions. */
 uint32_t definition_buffer(struct definition *d, enum buffer_role role, struct tensor_type type);
 struct nest *definition_nest(struct definition *d, uint32_t rank, const dim *extents, uint32_t reduce_rank,

@@ -35,8 +35,12 @@ typedef uint32_t dtype_set;
 #define DTYPES_NUMBER     (DTYPES_FLOAT | DTYPES_INTEGER)
 #define DTYPES_INDEX      (DTYPE_BIT(I32) | DTYPE_BIT(I64))
 #define DTYPES_BOOL       DTYPE_BIT(BOOL)
-/* Types that Definitions can load and store. The narrow float types and the packed integers join with their own
- * storage rules; strings and complex numbers are carried, not computed. */
+/* Types that arithmetic takes: strings and complex numbers are carried, not computed. */
 #define DTYPES_COMPUTE    (DTYPES_NUMBER | DTYPES_BOOL)
+/* Types that are stored only: converted, quantised to and from, moved. Those of less than a byte are packed. */
+#define DTYPES_NARROW                                                                                                  \
+    (DTYPE_BIT(F8E4M3FN) | DTYPE_BIT(F8E4M3FNUZ) | DTYPE_BIT(F8E5M2) | DTYPE_BIT(F8E5M2FNUZ) | DTYPE_BIT(F8E8M0) |      \
+     DTYPE_BIT(F4E2M1) | DTYPE_BIT(U4) | DTYPE_BIT(I4) | DTYPE_BIT(U2) | DTYPE_BIT(I2))
+#define DTYPES_STORED     (DTYPES_COMPUTE | DTYPES_NARROW)
 
 #endif

@@ -154,7 +154,8 @@ static void drop_stores(struct push *push)
 static uint32_t add_output(struct grouper *grouper, struct unit *unit, value_id value)
 {
     const uint32_t buffer =
-        definition_buffer(&unit->body, BUFFER_OUTPUT, graph_value(grouper->graph, value)->type);
+        definition_buffer(&unit->body, BUFFER_OUTPUT,
+                          storage_type(&grouper->graph->dims, grouper->arena, &graph_value(grouper->graph, value)->type));
     vec_push(grouper->arena, &unit->values, value);
     vec_push(grouper->arena, &unit->used, true);
     return buffer;

@@ -345,7 +345,8 @@ uint32_t unit_buffer(struct grouper *grouper, struct unit *unit, value_id value)
         if (unit->values.items[b] == value)
             return b;
     const uint32_t buffer =
-        definition_buffer(&unit->body, BUFFER_INPUT, graph_value(grouper->graph, value)->type);
+        definition_buffer(&unit->body, BUFFER_INPUT,
+                          storage_type(&grouper->graph->dims, grouper->arena, &graph_value(grouper->graph, value)->type));
     vec_push(grouper->arena, &unit->values, value);
     vec_push(grouper->arena, &unit->used, true);
     return buffer;

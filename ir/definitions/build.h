@@ -24,11 +24,11 @@ typedef bool define_function(struct build *b);
 
 define_function define_arg_reduce, define_average_pool, define_batch_normalization, define_binary,
     define_cast, define_clip, define_concat, define_conv, define_cumulative, define_depth_to_space,
-    define_dims, define_expand, define_gather, define_gather_nd, define_gemm, define_instance_normalization,
-    define_layer_normalization, define_matmul, define_max_pool, define_pad, define_range, define_reduce,
-    define_reshape, define_resize, define_set_element, define_slice, define_softmax, define_space_to_depth,
-    define_tile, define_top_k,
-    define_transpose, define_trilu, define_unary, define_where;
+    define_dequantize, define_dims, define_expand, define_gather, define_gather_nd, define_gemm,
+    define_instance_normalization, define_layer_normalization, define_matmul, define_max_pool, define_pad,
+    define_quantize, define_range, define_reduce, define_reshape, define_resize, define_set_element,
+    define_slice, define_softmax, define_space_to_depth, define_tile, define_top_k, define_transpose,
+    define_trilu, define_unary, define_where;
 
 /* Records E0403 and returns false. */
 bool build_refuse(struct build *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -53,6 +53,12 @@ expr load_input_or(struct build *b, uint32_t input, const expr *indices, expr ot
 /* The single element of an input that is a scalar or has one element: as stored, or in the compute type. */
 expr load_stored_scalar(struct build *b, uint32_t input);
 expr load_scalar(struct build *b, uint32_t input);
+/* The same for elements of every type: what is packed is unpacked (packed.c). */
+expr load_number(struct build *b, uint32_t input, const expr *indices);
+/* A nest that stores the first output: the number of a compute type at its axes, as the element type. */
+void store_numbers(struct build *b, expr (*number_at)(struct build *b, const expr *axes));
+/* Output 0 is input 0 in its flat order: false, and nothing done, where the elements are not packed. */
+bool move_packed(struct build *b);
 /* An element of a temporary, whose element type is a compute type. */
 expr load_buffer(struct build *b, uint32_t buffer, const expr *indices);
 

@@ -77,6 +77,8 @@ static bool find_group(struct reshape *r, uint32_t first, uint32_t to_first, uin
 
 bool define_reshape(struct build *b)
 {
+    if (move_packed(b))
+        return true;
     struct nest *nest = nest_over(b, build_output(b, 0));
     expr axes[MAX_RANK], indices[MAX_RANK];
     nest_axes(b, nest, nest->rank, axes);

@@ -1,23 +1,9 @@
-/* Operators that choose or convert single elements.
+/* Operators that choose single elements.
  *
- *   Cast   y[i] = x[i] as the type `to`, by CONVERT's rules (ir/expr.h)
  *   Clip   y[i] = min(max(x[i], low), high); high wins where low > high; NaN stays
  *   Where  y[i] = condition[i] ? a[i] : b[i], all three broadcast
  *   Trilu  y[.., i, j] = x[.., i, j] where j - i >= k (upper) or j - i <= k (lower), else 0 */
 #include "ir/definitions/build.h"
-
-bool define_cast(struct build *b)
-{
-    const enum dtype from = build_input(b, 0)->dtype, to = build_output(b, 0)->dtype;
-    if (!(DTYPES_COMPUTE >> from & 1) || !(DTYPES_COMPUTE >> to & 1))
-        return build_refuse(b, "the conversion from %s to %s is not implemented", dtype_name(from),
-                            dtype_name(to));
-    struct nest *nest = nest_over(b, build_output(b, 0));
-    expr axes[MAX_RANK];
-    nest_axes(b, nest, nest->rank, axes);
-    store_output(b, nest, 0, NULL, load_stored(b, 0, axes));
-    return true;
-}
 
 bool define_clip(struct build *b)
 {

@@ -403,7 +403,7 @@ void operate_block(const struct instruction *i, uint32_t count, void *result, co
     case EXPR_CONVERSION:
         if (i->op == EXPR_CONVERT)
             done = convert_block(i->dtype, i->from, count, result, arguments[0]);
-        else if ((done = i->dtype != DTYPE_BOOL))
+        else if ((done = i->dtype != DTYPE_BOOL && dtype_bits(i->dtype) >= 8))
             memcpy(result, arguments[0], (size_t)count * dtype_bits(i->dtype) / 8);
         break;
     default:

@@ -104,6 +104,15 @@ static void make_case(struct arena *arena, const struct row *row, struct op_case
         add_attribute(c, attribute_int(ATTR_axis, row->axis));
         add_attribute(c, attribute_int(ATTR_largest, row->flags));
     }
+    if (row->op == OP_Cast) {
+        c->outputs[0].dtype = (enum dtype)row->flags;
+        add_attribute(c, attribute_dtype(ATTR_to, c->outputs[0].dtype));
+    }
+    if (row->op == OP_DequantizeLinear) {
+        c->inputs[1].dtype = c->outputs[0].dtype = DTYPE_F32;
+        add_attribute(c, attribute_int(ATTR_axis, row->axis));
+        add_attribute(c, attribute_int(ATTR_block_size, row->flags));
+    }
     if (row->op == OP_Transpose) {
         int64_t *order = arena_new_array(arena, int64_t, (size_t)c->inputs[0].rank);
         for (int i = 0; i < c->inputs[0].rank; i++)
