@@ -182,8 +182,8 @@ static void set_argument(struct graph *graph, value_id argument, const struct te
     value->type = tensor_type_new(graph->arena, type->dtype, type->rank, type->dims);
 }
 
-/* The state's dim stays as it is. It is assumed to where the other dim comes from an input or a broadcast; to assume it of what
- * the body computes would make a state that doubles an empty one. */
+/* The state's dim stays as it is. It is assumed to where the other dim comes from an input or a broadcast; to
+ * assume it of what the body computes would make a state that doubles an empty one. */
 static bool stays(struct infer *infer, node_id node, dim now, dim next)
 {
     struct dims *dims = &infer->graph->dims;
@@ -193,7 +193,8 @@ static bool stays(struct infer *infer, node_id node, dim now, dim next)
         return false;
     const enum dim_op op = dims->nodes.items[next].op;
     return dim_equal(dims, next, now) == 1 ||
-           ((op == DIM_SYMBOL || op == DIM_MAX) && dim_merge(dims, next, now, graph_node(infer->graph, node)->location));
+           ((op == DIM_SYMBOL || op == DIM_MAX) &&
+            dim_merge(dims, next, now, graph_node(infer->graph, node)->location));
 }
 
 /* Result `result` of the body is the next value of state `state`, which stood in `type`. */
@@ -206,9 +207,10 @@ static bool check_state(struct infer *infer, node_id node, uint32_t state, const
     bool same = next->dtype == type->dtype && next->rank == type->rank;
     for (int i = 0; same && i < type->rank; i++)
         same = stays(infer, node, type->dims[i], next->dims[i]);
-    return same || infer_fail(infer, node, DIAG_unsupported_case,
-                              "state %u is %s and the body gives %s: a state that changes its shape is not supported",
-                              state, infer_type_text(infer, type), infer_type_text(infer, next));
+    return same ||
+           infer_fail(infer, node, DIAG_unsupported_case,
+                      "state %u is %s and the body gives %s: a state that changes its shape is not supported",
+                      state, infer_type_text(infer, type), infer_type_text(infer, next));
 }
 
 bool infer_while(struct infer *infer, node_id node)
@@ -327,6 +329,47 @@ static bool hand_over(struct loop *loop, node_id made, const uint32_t *axes)
     return true;
 }
 
+/* A loop that runs exactly once is its body. */
+static bool become_straight(struct loop *loop, const value_id *initial, const value_id *results,
+                            const uint32_t *axes)
+{
+    struct infer *infer = loop->infer;
+    struct graph *graph = infer->graph;
+    value_id *whole = arena_copy(graph->arena, results, (loop->states + loop->scans) * sizeof *whole);
+    for (uint32_t i = 0; i < loop->scans; i++) {
+        const struct tensor_type type = graph_value(graph, results[loop->states + i])->type;
+        dim dims[MAX_RANK + 1];
+        if (type.rank >= MAX_RANK)
+            return infer_fail(infer, loop->node, DIAG_limit_exceeded, "a scan output has more than %d dims",
+                              (int)MAX_RANK);
+        for (uint32_t k = 0; k <= (uint32_t)type.rank; k++)
+            dims[k] = k == axes[i] ? dim_constant(&graph->dims, 1) : type.dims[k - (k > axes[i])];
+        whole[loop->states + i] = emit_typed(loop, loop->body, OP_Reshape, results[loop->states + i],
+                                             type.dtype, type.rank + 1, dims);
+    }
+    struct region *body = &graph->regions.items[loop->body];
+    graph_replace_uses(graph, loop->iteration, loop->zero);
+    for (uint32_t i = 0; i < loop->states; i++)
+        graph_replace_uses(graph, body->arguments.items[1 + i], initial[i]);
+    body->results.count = 0;
+    for (uint32_t i = 0; i < loop->states + loop->scans; i++) {
+        /* a result that was an argument is what stands for it now */
+        value_id result = whole[i];
+        for (uint32_t k = 0; k < loop->states; k++)
+            if (result == body->arguments.items[1 + k])
+                result = initial[k];
+        vec_push(graph->arena, &body->results, result == loop->iteration ? loop->zero : result);
+    }
+    inline_body(infer, loop->node, loop->body);
+    return true;
+}
+
+static bool runs_once(const struct loop *loop)
+{
+    return loop->infer->appends && !loop->ends_early && !loop->condition && loop->length != DIM_NONE &&
+           dim_equals_constant(&loop->infer->graph->dims, loop->length, 1);
+}
+
 /* Makes the While before the loop, takes its body and results over and removes the loop. The body's results
  * are the states, then the elements of the scan outputs; `indices`: where each of these goes, `axes`: which
  * axis of the output it becomes. */
@@ -335,6 +378,8 @@ static bool become_while(struct loop *loop, value_id body_condition, const value
 {
     struct infer *infer = loop->infer;
     struct graph *graph = infer->graph;
+    if (runs_once(loop))
+        return become_straight(loop, initial, results, axes);
     const uint32_t count = 1 + loop->states + loop->scans;
     value_id *inputs = arena_new_array(graph->arena, value_id, count + 1);
     value_id *next = arena_new_array(graph->arena, value_id, count + 1);
@@ -400,9 +445,67 @@ static void renumber_arguments(struct graph *graph, region_id body)
         graph_value(graph, region->arguments.items[i])->index = i;
 }
 
+/* A condition that only counts becomes a number of trips. */
+static void count_trips(struct loop *loop, value_id again, const value_id *results)
+{
+    struct dims *dims = &loop->infer->graph->dims;
+    const struct counted_loop counted = {
+        .iteration = loop->iteration,
+        .states = loop->states,
+        .initial = graph_node(loop->infer->graph, loop->node)->inputs + 2,
+        .arguments = loop->infer->graph->regions.items[loop->body].arguments.items + 1,
+        .results = results,
+    };
+    const dim trips = infer_count_trips(loop->infer, &counted, again, loop->condition);
+    if (trips == DIM_NONE || (loop->trips && loop->length == DIM_NONE))
+        return;
+    loop->length = loop->trips ? dim_min(dims, loop->length, trips) : trips;
+    loop->trips = dim_value(loop, loop->parent, loop->length);
+    loop->condition = 0;
+    loop->ends_early = false;
+}
+
+/* States that the body gives back as they are need not go round: TensorFlow passes weights so. */
+static void drop_constant_states(struct infer *infer, node_id id)
+{
+    struct graph *graph = infer->graph;
+    struct node *node = graph_node(graph, id);
+    struct region *body = &graph->regions.items[node->bodies[0]];
+    uint32_t kept = 0;
+    const uint32_t states = body->arguments.count - 2;
+    for (uint32_t i = 0; i < states; i++) {
+        const value_id argument = body->arguments.items[2 + i], initial = node->inputs[2 + i];
+        if (body->results.items[1 + i] == argument) {
+            graph_replace_uses(graph, argument, initial);
+            if (node->outputs[i])
+                graph_replace_uses(graph, node->outputs[i], initial);
+            continue;
+        }
+        body->arguments.items[2 + kept] = argument;
+        body->results.items[1 + kept] = body->results.items[1 + i];
+        node->inputs[2 + kept] = initial;
+        node->outputs[kept++] = node->outputs[i];
+    }
+    const uint32_t dropped = states - kept;
+    if (!dropped)
+        return;
+    for (uint32_t i = states; i < node->output_count; i++) {
+        node->outputs[i - dropped] = node->outputs[i];
+        body->results.items[1 + i - dropped] = body->results.items[1 + i];
+    }
+    node->output_count -= dropped;
+    node->input_count -= dropped;
+    body->arguments.count -= dropped;
+    body->results.count -= dropped;
+    for (uint32_t i = 0; i < node->output_count; i++)
+        if (node->outputs[i])
+            graph_value(graph, node->outputs[i])->index = i;
+}
+
 bool infer_loop(struct infer *infer, node_id node)
 {
     struct graph *graph = infer->graph;
+    drop_constant_states(infer, node);
     struct loop loop = loop_of(infer, node);
     const struct tensor_type counter = tensor_type_new(graph->arena, DTYPE_I64, 0, NULL);
     const unsigned char yes = 1;
@@ -440,7 +543,6 @@ bool infer_loop(struct infer *infer, node_id node)
         loop.condition = as_scalar(&loop, loop.parent, condition, DTYPE_BOOL, "the condition");
         if (!loop.condition)
             return false;
-        loop.length = DIM_NONE; /* none, if it is false */
     }
     const value_id *results = graph->regions.items[loop.body].results.items;
     value_id again = results[0];
@@ -450,6 +552,10 @@ bool infer_loop(struct infer *infer, node_id node)
     if (!again)
         return false;
     value_id *next = arena_copy(graph->arena, results + 1, (loop.states + loop.scans) * sizeof *next);
+    if (loop.ends_early)
+        count_trips(&loop, again, next);
+    if (loop.condition)
+        loop.length = DIM_NONE; /* none, if it is false */
     for (uint32_t i = 0; i < loop.states; i++) {
         const struct tensor_type type = *infer_input(infer, node, 2 + i);
         if (!check_state(infer, node, i, &type, next[i]))

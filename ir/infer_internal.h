@@ -49,6 +49,16 @@ bool infer_constant_input(struct infer *infer, node_id node, uint32_t input, int
 
 /* Every node of a body, in order, whose arguments have types. */
 void infer_region(struct infer *infer, region_id region);
+/* A Loop for infer_count_trips: the iteration's number, and of each state its first value, the body's argument and result. */
+struct counted_loop {
+    value_id iteration;
+    uint32_t states;
+    const value_id *initial, *arguments, *results;
+};
+/* How often a loop's body runs until the condition that it computes is false, where `first` (0: true) lets it begin; DIM_NONE:
+ * not known. */
+dim infer_count_trips(struct infer *infer, const struct counted_loop *loop, value_id condition, value_id first);
+
 /* Applies merges to a value's dims and contents. False: a dim of its type is no longer representable. */
 bool infer_refresh_value(struct graph *graph, value_id value);
 

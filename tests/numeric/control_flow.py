@@ -76,6 +76,20 @@ def scan_outputs():
                  {"one": 1, "two": np.float32(2), "yes": True})
 
 
+def counting_condition():
+    """As TensorFlow writes `for`: the condition counts in floats, weights go round as states, scan outputs have a length."""
+    body = graph("body", [node("Add", "k,one", "k2"), node("Gather", "x,k", "xk", axis=0), node("Mul", "xk,w", "scaled"),
+                          node("Add", "s,scaled", "s2"), node("Cast", "k2", "kf", to=F), node("Cast", "n", "nf", to=F),
+                          node("Less", "kf,nf", "inside"), node("Cast", "i", "if", to=F), node("Cast", "n", "mf", to=F),
+                          node("Less", "if,mf", "below"), node("And", "inside,below", "still")],
+                 ["i:i[]", "on:b[]", "k:i[]", "s:f", "n:i[]", "w:f"], ["still:b", "k2:i", "s2:f", "n:i", "w:f", "s2:f"])
+    return graph("counting_condition",
+                 [node("Shape", "x", "shape"), node("Gather", "shape,zero", "t"), node("Cast", "t", "tf", to=F),
+                  node("Less", "none,tf", "some"), node("Loop", "many,some,zero,z,t,weight", "k,y,m,v,all", body=body)],
+                 ["x:f[t 3]", "z:f[3]"], ["y:f[3]", "all:f[t 3]"],
+                 {"zero": 0, "one": 1, "none": np.float32(0), "many": 2 ** 31, "weight": np.arange(3, dtype=np.float32)})
+
+
 def early_exit():
     """States that change places, and a condition that the body computes."""
     body = graph("body", [node("Add", "a,b", "c"), node("ReduceSum", "c", "sum", keepdims=0), node("Less", "sum,limit", "on")],
@@ -113,7 +127,7 @@ def loop_in_loop():
 
 # ONNX Runtime 1.32 never writes the first of two results that are one value of a branch: the onnx package says what is right.
 BY_REFERENCE = {"untouched"}
-MODELS = [branches, shape_fact, untouched, counted, scan_outputs, early_exit, backward_scan, branch_in_loop, loop_in_loop]
+MODELS = [branches, shape_fact, untouched, counted, scan_outputs, counting_condition, early_exit, backward_scan, branch_in_loop, loop_in_loop]
 SIZES = [{"n": 3, "b": 2, "t": 5}, {"n": 1, "b": 1, "t": 1}, {"n": 6, "b": 3, "t": 9}]
 
 
