@@ -124,8 +124,9 @@ bool bundle_find_tools(struct bundle_writer *writer)
 
 static bool unwritable(struct bundle_writer *writer, const char *what)
 {
-    diag_error(writer->diagnostics, DIAG_output_unwritable, NULL, "cannot write %s: %s", what,
-               strerror(errno));
+    int reason = errno;
+    diag_error(writer->diagnostics, reason == ENOMEM ? DIAG_out_of_memory : DIAG_output_unwritable, NULL,
+               "cannot write %s: %s", what, strerror(reason));
     return false;
 }
 

@@ -12,8 +12,8 @@
 static bool fail_output(struct bundle_writer *writer, const char *path)
 {
     int reason = errno;
-    diag_error(writer->diagnostics, DIAG_output_unwritable, NULL, "cannot write %s: %s",
-               diag_quote(writer->diagnostics, path), strerror(reason));
+    diag_error(writer->diagnostics, reason == ENOMEM ? DIAG_out_of_memory : DIAG_output_unwritable, NULL,
+               "cannot write %s: %s", diag_quote(writer->diagnostics, path), strerror(reason));
     return false;
 }
 
@@ -39,9 +39,11 @@ static bool write_image(struct bundle_writer *writer)
 
 static bool commit(struct bundle_writer *writer)
 {
-    if (writer->inputs->weights_path && !output_commit(&writer->sidecar))
-        return fail_output(writer, writer->inputs->weights_path);
-    return output_commit(&writer->output) || fail_output(writer, writer->path);
+    const struct output_file *failed = &writer->output;
+    if (!writer->inputs->weights_path)
+        return output_commit(&writer->output) || fail_output(writer, writer->path);
+    return output_commit_both(&writer->sidecar, &writer->output, writer->arena, &failed) ||
+           fail_output(writer, failed == &writer->output ? writer->path : writer->inputs->weights_path);
 }
 
 static void clean_up(struct bundle_writer *writer)

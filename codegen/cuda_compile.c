@@ -1,6 +1,7 @@
 /* Compiles a plan's CUDA kernels: several small kernels a unit (a unit costs NVRTC a fixed time), units in
  * parallel, each through the kernel cache. A unit's text and so its place in the cache hang on its kernels
  * alone. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,12 +27,14 @@ struct unit {
 struct compile_work {
     const struct plan *plan;
     const struct cuda_options *options;
-    const struct nvrtc *nvrtc; /* NULL: nvcc compiles */
+    struct nvrtc *nvrtc; /* NULL: nvcc compiles */
     struct cuda_cache cache;
+    bool cache_open;
     const char *architecture; /* --gpu-architecture=... */
     const char *compiler;     /* name and version, for the cache's key */
     bool ptx;
     struct unit *units;
+    uint32_t unit_count;
 };
 
 /* The same arithmetic from both compilers: every fma is written, divisions and roots are exact, subnormals
@@ -90,6 +93,12 @@ static void report_unit(const struct compile_work *work, const struct unit *unit
                         struct diagnostics *diagnostics)
 {
     const struct plan_kernel *kernel = &work->plan->kernels.items[unit->first];
+    if (unit->result.error) {
+        bool memory = unit->result.error == ENOMEM;
+        diag_error(diagnostics, memory ? DIAG_out_of_memory : DIAG_output_unwritable, NULL,
+                   "%s cannot compile kernels: %s", work->compiler, strerror(unit->result.error));
+        return;
+    }
     const char *saved = cuda_save_failure(unit->source, unit->result.log, arena);
     diag_error(diagnostics, DIAG_tool_failed, kernel->kernel->location,
                "%s refused the code of kernel %s (and %u others of its unit); source and log are in %s",
@@ -117,37 +126,63 @@ static bool collect_images(struct compile_work *work, uint32_t count, struct are
     return good;
 }
 
+static bool open_compiler(struct compile_work *work, struct arena *arena, struct diagnostics *diagnostics)
+{
+    int major = 0, minor = 0;
+    if (work->options->compiler == COMPILER_NVCC) {
+        work->compiler = nvcc_version(&major, &minor, arena, diagnostics);
+        return work->compiler != NULL;
+    }
+    work->nvrtc = nvrtc_open(arena, diagnostics);
+    if (!work->nvrtc)
+        return false;
+    nvrtc_version(work->nvrtc, &major, &minor);
+    work->compiler = arena_printf(arena, "NVRTC %d.%d", major, minor);
+    return true;
+}
+
+static bool compile_units(struct compile_work *work, struct arena *arena, struct diagnostics *diagnostics,
+                          struct cuda_image **images)
+{
+    const char *machine = work->plan->machine->name;
+    if (!open_compiler(work, arena, diagnostics))
+        return false;
+    work->architecture = arena_printf(arena, "--gpu-architecture=%s%s", work->ptx ? "compute_" : "",
+                                      machine + (work->ptx ? strlen("sm_") : 0));
+    work->cache = cuda_cache_open(work->options->cache_folder, arena);
+    work->cache_open = true;
+    work->unit_count = split_units(work->plan, arena, &work->units);
+    run_jobs(work->unit_count, work->options->threads, compile_unit, work);
+    return collect_images(work, work->unit_count, arena, diagnostics, images);
+}
+
+static void end_work(struct compile_work *work)
+{
+    for (uint32_t i = 0; i < work->unit_count; i++)
+        nvrtc_result_release(&work->units[i].result);
+    if (work->cache_open)
+        cuda_cache_close(&work->cache);
+    nvrtc_close(work->nvrtc);
+}
+
+/* What is not the arena's is given back before the arena's failure goes on to whom it is meant for. */
 bool cuda_compile(const struct plan *plan, const struct cuda_options *options, bool ptx, struct arena *arena,
                   struct diagnostics *diagnostics, struct cuda_image **images, uint32_t *image_count)
 {
-    const struct machine *machine = plan->machine;
     struct compile_work work = {.plan = plan, .options = options, .ptx = ptx};
-    struct nvrtc *nvrtc = NULL;
-    int major = 0, minor = 0;
+    struct recovery *outer = arena->recovery, inner;
     *images = NULL;
     *image_count = 0;
-    if (options->compiler == COMPILER_NVRTC) {
-        work.nvrtc = nvrtc = nvrtc_open(arena, diagnostics);
-        if (!nvrtc)
-            return false;
-        nvrtc_version(nvrtc, &major, &minor);
-        work.compiler = arena_printf(arena, "NVRTC %d.%d", major, minor);
-    } else {
-        work.compiler = nvcc_version(&major, &minor, arena, diagnostics);
-        if (!work.compiler)
-            return false;
+    if (setjmp(inner.jump) != 0) {
+        arena->recovery = outer;
+        end_work(&work);
+        longjmp(outer->jump, 1);
     }
-    work.architecture =
-        arena_printf(arena, "--gpu-architecture=%s%s", ptx ? "compute_" : "", machine->name + (ptx ? 3 : 0));
-    work.cache = cuda_cache_open(options->cache_folder, arena);
-    uint32_t count = split_units(plan, arena, &work.units);
-    run_jobs(count, options->threads, compile_unit, &work);
-    bool good = collect_images(&work, count, arena, diagnostics, images);
-    for (uint32_t i = 0; i < count; i++)
-        nvrtc_result_release(&work.units[i].result);
-    cuda_cache_close(&work.cache);
-    nvrtc_close(nvrtc);
-    *image_count = good ? count : 0;
+    arena->recovery = &inner;
+    bool good = compile_units(&work, arena, diagnostics, images);
+    arena->recovery = outer;
+    *image_count = good ? work.unit_count : 0;
+    end_work(&work);
     return good;
 }
 

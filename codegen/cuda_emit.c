@@ -9,16 +9,7 @@
 #include "codegen/printers.h"
 #include "ir/support/file.h"
 
-struct emission {
-    const struct plan *plan;
-    const char *folder;
-    struct arena *arena;
-    struct diagnostics *diagnostics;
-    VEC(const char *) folders; /* that were made for it, outer ones first */
-    VEC(const char *) files;
-};
-
-static bool write_text(struct emission *e, const char *name, bool executable, const struct text *text)
+static bool write_text(struct cuda_emission *e, const char *name, bool executable, const struct text *text)
 {
     const char *path = arena_printf(e->arena, "%s/%s", e->folder, name);
     struct output_file file;
@@ -76,16 +67,18 @@ static void put_hashes(const struct plan *plan, struct text *out)
         text_printf(out, "%s %s\n", plan->kernels.items[i].hash, plan->kernels.items[i].kernel->name);
 }
 
-static bool make_folder(struct emission *e, const char *path)
+static bool make_folder(struct cuda_emission *e, const char *path)
 {
-    if (mkdir(path, 0777) != 0)
-        return errno == EEXIST;
-    vec_push(e->arena, &e->folders, arena_string(e->arena, path));
-    return true;
+    vec_push(e->arena, &e->folders,
+             arena_string(e->arena, path)); /* room first: nothing may fail behind it */
+    if (mkdir(path, 0777) == 0)
+        return true;
+    e->folders.count--;
+    return errno == EEXIST;
 }
 
 /* The folder and those above it that are missing. */
-static bool make_folders(struct emission *e)
+static bool make_folders(struct cuda_emission *e)
 {
     char *path = arena_string(e->arena, e->folder);
     bool good = true;
@@ -102,7 +95,7 @@ static bool make_folders(struct emission *e)
     return false;
 }
 
-static bool write_files(struct emission *e)
+static bool write_files(struct cuda_emission *e)
 {
     const struct plan *plan = e->plan;
     struct text text;
@@ -127,15 +120,28 @@ static bool write_files(struct emission *e)
     return write_text(e, "kernels.map", false, &text);
 }
 
-bool cuda_emit(const struct plan *plan, const char *folder, struct arena *arena,
-               struct diagnostics *diagnostics)
+void cuda_emit_remove(struct cuda_emission *e)
 {
-    struct emission e = {.plan = plan, .folder = folder, .arena = arena, .diagnostics = diagnostics};
-    if (make_folders(&e) && write_files(&e))
-        return true;
-    while (e.files.count)
-        unlink(e.files.items[--e.files.count]);
-    while (e.folders.count)
-        rmdir(e.folders.items[--e.folders.count]);
-    return false;
+    while (e->files.count)
+        unlink(e->files.items[--e->files.count]);
+    while (e->folders.count)
+        rmdir(e->folders.items[--e->folders.count]);
+}
+
+bool cuda_emit(const struct plan *plan, const char *folder, struct arena *arena,
+               struct diagnostics *diagnostics, struct cuda_emission *e)
+{
+    struct recovery *outer = arena->recovery, inner;
+    *e = (struct cuda_emission){.plan = plan, .folder = folder, .arena = arena, .diagnostics = diagnostics};
+    if (setjmp(inner.jump) != 0) {
+        arena->recovery = outer;
+        cuda_emit_remove(e);
+        longjmp(outer->jump, 1);
+    }
+    arena->recovery = &inner;
+    bool good = make_folders(e) && write_files(e);
+    arena->recovery = outer;
+    if (!good)
+        cuda_emit_remove(e);
+    return good;
 }

@@ -26,7 +26,7 @@ struct unit {
     const struct object_kernel *kernels;
     uint32_t count;
     LLVMMemoryBufferRef object; /* NULL: failed, see message */
-    bool out_of_memory, tool_failed;
+    bool done, out_of_memory, tool_failed;
     char message[MESSAGE_BYTES];
 };
 
@@ -120,6 +120,7 @@ static void emit(struct unit *unit, LLVMModuleRef module, LLVMTargetMachineRef m
         return;
     }
     unit->object = object;
+    unit->done = true;
 }
 
 static void compile_module(struct unit *unit, LLVMContextRef context, LLVMModuleRef module,
@@ -172,7 +173,7 @@ static bool report(const struct unit *units, uint32_t count, struct diagnostics 
 {
     bool fine = true;
     for (uint32_t i = 0; i < count; i++) {
-        if (units[i].object)
+        if (units[i].done)
             continue;
         fine = false;
         if (units[i].out_of_memory)
@@ -227,8 +228,8 @@ bool llvm_objects(const struct object_kernel *kernels, uint32_t count, uint32_t 
     *objects = arena_new_array(arena, struct object_file, unit_count);
     *object_count = unit_count;
     run_jobs(unit_count, threads, compile_unit, units);
-    const bool complete = report(units, unit_count, diagnostics);
     const bool taken = take_objects(units, unit_count, arena, *objects);
+    const bool complete = report(units, unit_count, diagnostics);
     if (!taken)
         diag_error(diagnostics, DIAG_out_of_memory, NULL, "out of memory while keeping compiled kernels");
     return complete && taken;

@@ -2,6 +2,7 @@
  * has an arena and a recovery point of its own: calls come from several threads. */
 #include "codegen/nvcc.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,6 +46,12 @@ static void *duplicate(const void *data, size_t bytes)
     return copy ? memcpy(copy, data, bytes) : NULL;
 }
 
+static bool machine_lacks(struct nvrtc_result *out, int error)
+{
+    out->error = error ? error : EIO;
+    return false;
+}
+
 static bool compile_in(struct arena *arena, const char *folder, const char *source,
                        const char *const *options, uint32_t option_count, const char *architecture, bool ptx,
                        struct nvrtc_result *out)
@@ -66,14 +73,16 @@ static bool compile_in(struct arena *arena, const char *folder, const char *sour
     size_t bytes = 0;
     if (!file_write_all(arena, input, source, strlen(source)) ||
         !run_program(arena, argv.items, &status, &log))
-        return false;
+        return machine_lacks(out, errno);
     if (log)
         out->log = duplicate(log, strlen(log) + 1);
-    if (status != 0 || !file_read_all(arena, output, LARGEST_IMAGE, &image, &bytes))
-        return false;
+    if (status != 0)
+        return log && log_tells_full_disk(log) ? machine_lacks(out, ENOSPC) : false;
+    if (!file_read_all(arena, output, LARGEST_IMAGE, &image, &bytes))
+        return machine_lacks(out, errno);
     out->bytes = bytes + (ptx ? 1 : 0); /* PTX is loaded as a string: with its NUL */
     out->image = duplicate(image, out->bytes);
-    return out->image != NULL;
+    return out->image ? true : machine_lacks(out, ENOMEM);
 }
 
 static bool compile_in_arena(struct arena *arena, struct recovery *recovery, const char *source,
@@ -87,7 +96,11 @@ static bool compile_in_arena(struct arena *arena, struct recovery *recovery, con
         if (temporary_folder(arena, &made)) {
             folder = made;
             good = compile_in(arena, made, source, options, option_count, architecture, ptx, out);
+        } else {
+            machine_lacks(out, errno);
         }
+    } else {
+        machine_lacks(out, ENOMEM);
     }
     if (folder)
         remove_folder(folder);

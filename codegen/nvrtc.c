@@ -4,11 +4,12 @@
 #include "codegen/nvrtc.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { OLDEST_MAJOR = 12 };
+enum { OLDEST_MAJOR = 12, NVRTC_OUT_OF_MEMORY = 1 };
 
 typedef struct nvrtc_program *program; /* opaque */
 
@@ -131,7 +132,7 @@ static char *program_log(const struct nvrtc *nvrtc, program p)
     char *text = calloc(1, bytes + 1);
     if (text)
         nvrtc->log(p, text);
-    return text;
+    return text; /* a log that there is no memory for is done without */
 }
 
 static bool take_image(const struct nvrtc *nvrtc, program p, bool ptx, struct nvrtc_result *out)
@@ -141,6 +142,7 @@ static bool take_image(const struct nvrtc *nvrtc, program p, bool ptx, struct nv
         return false;
     out->image = malloc(bytes);
     out->bytes = bytes;
+    out->error = out->image ? 0 : ENOMEM;
     return out->image && (ptx ? nvrtc->ptx(p, (char *)out->image) : nvrtc->cubin(p, (char *)out->image)) == 0;
 }
 
@@ -149,9 +151,15 @@ bool nvrtc_compile(const struct nvrtc *nvrtc, const char *source, const char *co
 {
     program p = NULL;
     *out = (struct nvrtc_result){0};
-    if (nvrtc->create(&p, source, "kernels.cu", 0, NULL, NULL) != 0)
+    int result = nvrtc->create(&p, source, "kernels.cu", 0, NULL, NULL);
+    bool good = result == 0;
+    if (good) {
+        result = nvrtc->compile(p, option_count, options);
+        good = result == 0;
+    }
+    out->error = result == NVRTC_OUT_OF_MEMORY ? ENOMEM : 0;
+    if (!p)
         return false;
-    bool good = nvrtc->compile(p, option_count, options) == 0;
     out->log = program_log(nvrtc, p);
     good = good && take_image(nvrtc, p, ptx, out);
     nvrtc->destroy(&p);

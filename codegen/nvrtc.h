@@ -16,8 +16,9 @@ struct nvrtc_result {
     unsigned char *image;
     size_t bytes;
     char *log; /* may be NULL */
+    int error; /* errno of what the machine lacked: memory, room on the disk; 0: the compiler refused the source */
 };
-/* Compiles one unit; thread safe. False: `log` says why (NULL when memory ran out). Release the result in either case. */
+/* Compiles one unit; thread safe. False: `error` or `log` says why. Release the result in either case. */
 bool nvrtc_compile(const struct nvrtc *nvrtc, const char *source, const char *const *options, int option_count, bool ptx,
                    struct nvrtc_result *out);
 void nvrtc_result_release(struct nvrtc_result *result);

@@ -52,8 +52,19 @@ bool cuda_compile(const struct plan *plan, const struct cuda_options *options, b
 /* What compiles CUDA C here, "NVRTC 13.0" or "nvcc 13.0.88", and its version. NULL: reported. */
 const char *cuda_compiler_name(enum cuda_compiler compiler, int *major, int *minor, struct arena *arena,
                                struct diagnostics *diagnostics);
+/* What was emitted, so that it can be taken back. Zeroed: nothing. */
+struct cuda_emission {
+    const struct plan *plan;
+    const char *folder;
+    struct arena *arena;
+    struct diagnostics *diagnostics;
+    VEC(const char *) folders; /* that were made for it, outer ones first */
+    VEC(const char *) files;
+};
 /* Writes each kernel's source, build.sh and kernels.map (which holds the model's names, escaped) into the folder. On
  * failure no file of it stays. */
-bool cuda_emit(const struct plan *plan, const char *folder, struct arena *arena, struct diagnostics *diagnostics);
+bool cuda_emit(const struct plan *plan, const char *folder, struct arena *arena, struct diagnostics *diagnostics,
+               struct cuda_emission *emission);
+void cuda_emit_remove(struct cuda_emission *emission);
 
 #endif

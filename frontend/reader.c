@@ -79,6 +79,8 @@ static bool scan_and_unpack(struct reader *reader, struct diagnostics *diagnosti
     arena_init(&scratch, reader->arena.allocator, NULL);
     scratch.limit = reader->arena.limit = limits->memory_bytes;
     bool done = unpack(reader, limits, &scratch, &error);
+    if (!done && (scratch.exhausted || reader->arena.exhausted))
+        error = (struct wire_error){DIAG_out_of_memory, 0, "out of memory while reading the model"};
     reader->message.data = NULL;
     arena_release(&scratch);
     if (!done) {

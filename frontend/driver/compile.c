@@ -28,6 +28,7 @@ struct compilation {
     struct cuda_options cuda;
     const char *cuda_compiler; /* name and version; NULL without a CUDA target */
     int cuda_major, cuda_minor;
+    struct cuda_emission *emissions; /* [machines] */
     struct object_file *objects;
     uint32_t object_count;
     double started;
@@ -224,10 +225,17 @@ static bool compile_cuda(struct compilation *c, uint32_t index)
     return true;
 }
 
+static void remove_emissions(struct compilation *c)
+{
+    for (uint32_t i = 0; i < c->machines.count && c->emissions; i++)
+        cuda_emit_remove(&c->emissions[i]);
+}
+
 static bool emit_cuda(struct compilation *c)
 {
     const char *folder = option_value(c->options, OPTION_EMIT_CUDA, NULL);
     uint32_t cuda_targets = 0;
+    c->emissions = arena_new_array(c->arena, struct cuda_emission, c->machines.count);
     for (uint32_t i = 0; i < c->machines.count; i++)
         cuda_targets += c->machines.items[i]->kind == TARGET_CUDA;
     for (uint32_t i = 0; folder && i < c->machines.count; i++) {
@@ -235,7 +243,7 @@ static bool emit_cuda(struct compilation *c)
             continue;
         const char *path =
             cuda_targets == 1 ? folder : arena_printf(c->arena, "%s/%s", folder, c->machines.items[i]->name);
-        if (!cuda_emit(&c->plans[i], path, c->arena, c->diagnostics))
+        if (!cuda_emit(&c->plans[i], path, c->arena, c->diagnostics, &c->emissions[i]))
             return false;
     }
     return true;
@@ -256,7 +264,7 @@ static bool compile_code(struct compilation *c)
     for (uint32_t i = 0; i < c->machines.count; i++)
         if (c->machines.items[i]->kind == TARGET_CUDA && !compile_cuda(c, i))
             return false;
-    return emit_cuda(c);
+    return true;
 }
 
 static const char *bundle_path(const struct compilation *c, const char *model)
@@ -290,7 +298,7 @@ static bool check_outputs(const struct compilation *c, const struct source_files
     return good;
 }
 
-static void write_bundle(struct compilation *c, const char *path)
+static bool write_bundle(struct compilation *c, const char *path)
 {
     struct bundle_fact facts[] = {
         {"LLVM", llvm_version()},
@@ -313,8 +321,25 @@ static void write_bundle(struct compilation *c, const char *path)
         .weights_path = option_value(c->options, OPTION_WEIGHTS, NULL),
         .threads = (uint32_t)c->threads,
     };
-    if (bundle_write(&inputs, path, c->diagnostics))
-        say(c, "bundle written");
+    if (!bundle_write(&inputs, path, c->diagnostics))
+        return false;
+    say(c, "bundle written");
+    return true;
+}
+
+/* Sources and bundle, or neither: also when memory runs out. */
+static void write_outputs(struct compilation *c, const char *path)
+{
+    struct recovery *outer = c->arena->recovery, inner;
+    if (setjmp(inner.jump) != 0) {
+        c->arena->recovery = outer;
+        remove_emissions(c);
+        longjmp(outer->jump, 1);
+    }
+    c->arena->recovery = &inner;
+    if (!emit_cuda(c) || !write_bundle(c, path))
+        remove_emissions(c);
+    c->arena->recovery = outer;
 }
 
 static bool compile_plans(struct compilation *c)
@@ -367,7 +392,7 @@ void command_compile(const struct options *options, struct arena *arena, struct 
         if (!option_value(options, OPTION_TARGET, NULL))
             fprintf(stderr, "targets: %s\n", DEFAULT_TARGETS);
         if (compile_plans(&c) && compile_code(&c))
-            write_bundle(&c, bundle_path(&c, model));
+            write_outputs(&c, bundle_path(&c, model));
     }
     source_files_close(&files);
 }

@@ -5,6 +5,7 @@
 #include "frontend/driver/options.h"
 #include "ir/graph.h"
 #include "frontend/import.h"
+#include "gpucc/runtime.h"
 
 /* Each command records diagnostics and returns; main prints them and makes the exit status of the first one. */
 void command_compile(const struct options *options, struct arena *arena, struct diagnostics *diagnostics);
@@ -20,6 +21,9 @@ const char *command_file(const struct options *options, const char *what, struct
  * the last use of the graph, in either case. */
 struct graph *load_model(const struct options *options, const char *path, struct source_files *files,
                          struct arena *arena, struct diagnostics *diagnostics);
+
+/* The diagnostic of what the runtime reports. */
+enum diag_code status_code(gpucc_status status);
 
 /* Seconds since some fixed moment. */
 double seconds_now(void);

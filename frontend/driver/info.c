@@ -172,8 +172,7 @@ void command_info(const struct options *options, struct arena *arena, struct dia
         return;
     gpucc_status status = bundle_file_open(path, &file, &error);
     if (status != GPUCC_OK) {
-        diag_error(diagnostics, status == GPUCC_IO_ERROR ? DIAG_file_unreadable : DIAG_bad_bundle, NULL, "%s",
-                   error.text);
+        diag_error(diagnostics, status_code(status), NULL, "%s", error.text);
         bundle_file_close(&file);
         return;
     }

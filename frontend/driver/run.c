@@ -38,7 +38,7 @@ struct run {
     uint64_t random;
 };
 
-static bool run_failed(struct run *run, gpucc_status status)
+enum diag_code status_code(gpucc_status status)
 {
     enum diag_code code = DIAG_run_failed;
     if (status == GPUCC_BAD_BUNDLE)
@@ -53,7 +53,12 @@ static bool run_failed(struct run *run, gpucc_status status)
         code = DIAG_out_of_memory;
     else if (status == GPUCC_INVALID_ARGUMENT || status == GPUCC_OUT_OF_RANGE)
         code = DIAG_wrong_input;
-    diag_error(run->diagnostics, code, NULL, "%s", gpucc_last_error());
+    return code;
+}
+
+static bool run_failed(struct run *run, gpucc_status status)
+{
+    diag_error(run->diagnostics, status_code(status), NULL, "%s", gpucc_last_error());
     return false;
 }
 

@@ -156,6 +156,11 @@ static bool read_proto(const char *path, const char *data, size_t bytes, struct 
     }
     reader_close(&reader);
     source_files_close(&files);
+    if (!good && inner.items.count && diag_code_status(inner.items.items[0].code) != 1) {
+        diag_error(diagnostics, inner.items.items[0].code, NULL, "%s: %s", diag_quote(diagnostics, path),
+                   inner.items.items[0].message);
+        return false;
+    }
     return good ||
            bad_file(diagnostics, path,
                     inner.items.count ? inner.items.items[0].message : "not a TensorProto of a dense tensor");

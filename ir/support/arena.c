@@ -56,8 +56,10 @@ static struct arena_block *take_block(struct arena *arena, size_t bytes)
         (arena->limit && (whole > arena->limit || arena->total > arena->limit - whole)))
         return NULL;
     struct arena_block *block = arena->allocator->allocate(arena->allocator->user, whole);
-    if (!block)
+    if (!block) {
+        arena->exhausted = true;
         return NULL;
+    }
     block->bytes = bytes;
     arena->total += whole;
     return block;

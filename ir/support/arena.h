@@ -41,6 +41,7 @@ struct arena {
     size_t used, capacity;      /* bytes of the newest block */
     size_t total;               /* bytes taken from the allocator */
     size_t limit;               /* refuse beyond this many bytes; 0: no limit */
+    bool exhausted;             /* the allocator has refused, and not the limit */
 };
 
 void arena_init(struct arena *arena, const struct allocator *allocator, struct recovery *recovery);

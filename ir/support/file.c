@@ -188,27 +188,71 @@ bool scratch_open(struct arena *arena, const char *beside, int *fd)
     return true;
 }
 
-bool output_commit(struct output_file *out)
+/* What was written is on the disk; the file is closed. Some file systems report a full disk only here. */
+static bool settle(struct output_file *out)
 {
     if (!out->temporary)
         return fail(EBADF);
-    /* Some file systems report a full disk only here; pipes and the like cannot occur. */
-    bool good = fsync(out->fd) == 0;
+    bool synced = fsync(out->fd) == 0;
     int error = errno;
     bool closed = close(out->fd) == 0;
     out->fd = -1;
-    if (good && !closed)
-        error = errno;
-    good = good && closed;
-    if (good && rename(out->temporary, out->path) != 0) {
-        error = errno;
-        good = false;
+    return (synced || fail(error)) && closed;
+}
+
+/* Gives it its name. */
+static bool publish(struct output_file *out)
+{
+    if (rename(out->temporary, out->path) != 0)
+        return false;
+    out->temporary = NULL;
+    return true;
+}
+
+bool output_commit(struct output_file *out)
+{
+    if (settle(out) && publish(out))
+        return true;
+    output_abandon(out);
+    return false;
+}
+
+/* A second name for the old file, so that it can come back. False: there is none. */
+static bool keep_old(const char *path, const char *backup)
+{
+    return link(path, backup) == 0 || (errno != ENOENT && rename(path, backup) == 0);
+}
+
+bool output_commit_both(struct output_file *first, struct output_file *second, struct arena *arena,
+                        const struct output_file **failed)
+{
+    const char *backup = first->temporary ? arena_printf(arena, "%s.old", first->temporary) : "";
+    bool good = settle(first);
+    *failed = good ? second : first;
+    good = good && settle(second);
+    if (good) {
+        bool kept = keep_old(first->path, backup);
+        *failed = first;
+        good = publish(first);
+        if (good) {
+            *failed = second;
+            good = publish(second);
+            int error = errno;
+            if (!good && !kept)
+                unlink(first->path);
+            errno = error;
+        }
+        int error = errno;
+        /* Between two names of one file a rename does nothing. */
+        if (kept && (good || rename(backup, first->path) == 0))
+            unlink(backup);
+        errno = error;
     }
-    if (good)
-        out->temporary = NULL;
-    else
-        output_abandon(out);
-    return good || fail(error);
+    if (!good) {
+        output_abandon(first);
+        output_abandon(second);
+    }
+    return good;
 }
 
 void output_abandon(struct output_file *out)

@@ -23,6 +23,9 @@ bool output_open(struct output_file *out, struct arena *arena, const char *path,
 bool output_write(struct output_file *out, const void *data, size_t bytes);
 bool output_write_at(struct output_file *out, uint64_t offset, const void *data, size_t bytes);
 bool output_commit(struct output_file *out);
+/* Both or none, but for a crash between the two renames; on failure *failed is the one that could not be written. */
+bool output_commit_both(struct output_file *first, struct output_file *second, struct arena *arena,
+                        const struct output_file **failed);
 void output_abandon(struct output_file *out); /* keeps errno; harmless after a commit */
 /* A nameless file for reading and writing in the folder of `beside`; it is gone when *fd is closed. */
 bool scratch_open(struct arena *arena, const char *beside, int *fd);

@@ -195,7 +195,8 @@ static void test_nvrtc_missing(void **state)
     assert_null(nvrtc_open(&arena, &diagnostics));
     assert_int_equal(diagnostics.items.count, 1);
     assert_int_equal(diagnostics.items.items[0].code, DIAG_no_compiler);
-    assert_non_null(strstr(diagnostics.items.items[0].message, "\"/nonexistent/libnvrtc.so\", where GPUCC_NVRTC"));
+    assert_non_null(
+        strstr(diagnostics.items.items[0].message, "\"/nonexistent/libnvrtc.so\", where GPUCC_NVRTC"));
     int major = -1, minor = -1;
     assert_null(cuda_compiler_name(COMPILER_NVRTC, &major, &minor, &arena, &diagnostics));
     assert_int_equal(major, 0);
@@ -303,7 +304,8 @@ static void test_emit(void **state)
     struct location location = {.number = 7, .op_type = "Add", .name = "evil\n*/ $(rm)"};
     struct plan_launch launch = {.location = &location};
     vec_push(&arena, &plan.launches, launch);
-    assert_true(cuda_emit(&plan, folder, &arena, &diagnostics));
+    struct cuda_emission emission;
+    assert_true(cuda_emit(&plan, folder, &arena, &diagnostics, &emission));
     assert_true(file_read_all(&arena, arena_printf(&arena, "%s/add_0.cu", folder), 1 << 20, &text, &bytes));
     assert_non_null(strstr(text, good_source));
     assert_null(strstr(text, "evil"));
@@ -318,7 +320,7 @@ static void test_emit(void **state)
     assert_int_equal(stat(arena_printf(&arena, "%s/build.sh", folder), &facts), 0);
     assert_true((facts.st_mode & 0100) != 0);
     remove_folder(folder);
-    assert_false(cuda_emit(&plan, "/dev/null/folder", &arena, &diagnostics));
+    assert_false(cuda_emit(&plan, "/dev/null/folder", &arena, &diagnostics, &emission));
     assert_int_equal(diagnostics.items.items[diagnostics.items.count - 1].code, DIAG_output_unwritable);
     arena_release(&arena);
 }
