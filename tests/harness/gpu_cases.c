@@ -113,6 +113,10 @@ static void make_case(struct arena *arena, const struct row *row, struct op_case
         add_attribute(c, attribute_int(ATTR_axis, row->axis));
         add_attribute(c, attribute_int(ATTR_block_size, row->flags));
     }
+    if (row->op == OP_DFT) {
+        add_attribute(c, attribute_int(ATTR_axis, row->axis));
+        add_attribute(c, attribute_int(ATTR_dft_length, row->flags));
+    }
     if (row->op == OP_Transpose) {
         int64_t *order = arena_new_array(arena, int64_t, (size_t)c->inputs[0].rank);
         for (int i = 0; i < c->inputs[0].rank; i++)
