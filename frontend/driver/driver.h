@@ -25,6 +25,9 @@ struct graph *load_model(const struct options *options, const char *path, struct
 /* The diagnostic of what the runtime reports. */
 enum diag_code status_code(gpucc_status status);
 
+/* Runs `work`, then `clean_up`, also when memory runs out in between: then that goes on to the arena's recovery point. */
+void guarded(struct arena *arena, void (*work)(void *user), void (*clean_up)(void *user), void *user);
+
 /* Seconds since some fixed moment. */
 double seconds_now(void);
 

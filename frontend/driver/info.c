@@ -163,22 +163,17 @@ static const char *host_name(uint32_t machine)
     return machine == EM_X86_64 ? "x86_64" : machine == EM_AARCH64 ? "aarch64" : "unknown";
 }
 
-void command_info(const struct options *options, struct arena *arena, struct diagnostics *diagnostics)
+struct show {
+    struct bundle_file file;
+    struct arena *arena;
+};
+
+static void show(void *user)
 {
-    const char *path = command_file(options, "the bundle", diagnostics);
-    struct bundle_file file = {0};
-    struct runtime_error error;
-    if (!path)
-        return;
-    gpucc_status status = bundle_file_open(path, &file, &error);
-    if (status != GPUCC_OK) {
-        diag_error(diagnostics, status_code(status), NULL, "%s", error.text);
-        bundle_file_close(&file);
-        return;
-    }
-    const struct bundle_tables *tables = &file.tables;
+    const struct show *s = user;
+    const struct bundle_tables *tables = &s->file.tables;
     struct text out;
-    text_init(&out, arena);
+    text_init(&out, s->arena);
     text_put(&out, "{\n");
     text_printf(&out, "  \"abi\": %u,\n  \"host\": \"%s\",\n  \"opset\": %" PRId64 ",\n  \"producer\": ",
                 tables->header->abi, host_name(tables->header->machine), tables->header->opset);
@@ -187,11 +182,29 @@ void command_info(const struct options *options, struct arena *arena, struct dia
     put_tensors(&out, tables, "inputs", tables->inputs, tables->input_count, false);
     put_tensors(&out, tables, "outputs", tables->outputs, tables->output_count, true);
     put_symbols(&out, tables);
-    put_plans(&out, &file);
+    put_plans(&out, &s->file);
     put_weights(&out, tables);
-    put_file(&out, &file);
+    put_file(&out, &s->file);
     put_facts(&out, tables);
     text_put(&out, "}\n");
     fputs(out.data, stdout);
-    bundle_file_close(&file);
+}
+
+static void end_show(void *user)
+{
+    bundle_file_close(&((struct show *)user)->file);
+}
+
+void command_info(const struct options *options, struct arena *arena, struct diagnostics *diagnostics)
+{
+    const char *path = command_file(options, "the bundle", diagnostics);
+    struct show s = {.arena = arena};
+    struct runtime_error error;
+    if (!path)
+        return;
+    gpucc_status status = bundle_file_open(path, &s.file, &error);
+    if (status == GPUCC_OK)
+        guarded(arena, show, end_show, &s);
+    else
+        diag_error(diagnostics, status_code(status), NULL, "%s", error.text);
 }

@@ -117,3 +117,17 @@ struct graph *load_model(const struct options *options, const char *path, struct
     };
     return run_pipeline(graph, diagnostics, &pipeline) ? graph : NULL;
 }
+
+void guarded(struct arena *arena, void (*work)(void *user), void (*clean_up)(void *user), void *user)
+{
+    struct recovery *outer = arena->recovery, inner;
+    if (setjmp(inner.jump) != 0) {
+        arena->recovery = outer;
+        clean_up(user);
+        longjmp(outer->jump, 1);
+    }
+    arena->recovery = &inner;
+    work(user);
+    arena->recovery = outer;
+    clean_up(user);
+}

@@ -32,6 +32,9 @@ struct run {
     gpucc_tensor_info *input_infos, *output_infos;
     gpucc_tensor *inputs, *outputs;
     VEC(struct named_size) sizes;
+    VEC(const char *) written; /* output files */
+    const char *made_folder;   /* NULL: it was there */
+    bool complete;
     gpucc_context_options context_options;
     bool device_chosen;
     int64_t repeat;
@@ -314,27 +317,24 @@ static bool write_output(struct run *run, size_t index, const char *path)
     return tensor_file_write(path, run->output_infos[index].name, &tensor, run->arena, run->diagnostics);
 }
 
-/* All outputs, or none: those that were written go when a later one cannot be. */
+/* All outputs, or none: end_run takes back what is there when not all are. */
 static bool write_outputs(struct run *run)
 {
     const char *folder = option_value(run->options, OPTION_OUTPUT_DIR, NULL);
     const char *format = option_value(run->options, OPTION_OUTPUT_FORMAT, "npy");
-    bool made = folder && mkdir(folder, 0777) == 0;
-    if (folder && !made && errno != EEXIST) {
+    run->made_folder = folder && mkdir(folder, 0777) == 0 ? folder : NULL;
+    if (folder && !run->made_folder && errno != EEXIST) {
         diag_error(run->diagnostics, DIAG_output_unwritable, NULL, "%s: %s",
                    diag_quote(run->diagnostics, folder), strerror(errno));
         return false;
     }
-    const char **paths = arena_new_array(run->arena, const char *, run->output_count);
     for (size_t i = 0; folder && i < run->output_count; i++) {
-        paths[i] = arena_printf(run->arena, "%s/output_%zu.%s", folder, i, format);
-        if (write_output(run, i, paths[i]))
-            continue;
-        while (i-- > 0)
-            unlink(paths[i]);
-        if (made)
-            rmdir(folder);
-        return false;
+        const char *path = arena_printf(run->arena, "%s/output_%zu.%s", folder, i, format);
+        vec_push(run->arena, &run->written, path);
+        if (!write_output(run, i, path)) {
+            run->written.count--; /* what stood there before still does */
+            return false;
+        }
     }
     for (size_t i = 0; i < run->output_count; i++)
         print_output(run, i);
@@ -464,6 +464,27 @@ static bool run_settings(struct run *run)
     return good;
 }
 
+static void run_bundle(void *user)
+{
+    struct run *run = user;
+    if (describe_model(run) && create_context(run) && make_inputs(run) && prepare(run) && make_outputs(run) &&
+        run_model(run) && write_outputs(run)) {
+        say_what_ran(run);
+        run->complete = true;
+    }
+}
+
+static void end_run(void *user)
+{
+    struct run *run = user;
+    for (uint32_t i = 0; i < run->written.count && !run->complete; i++)
+        unlink(run->written.items[i]);
+    if (run->made_folder && !run->complete)
+        rmdir(run->made_folder);
+    gpucc_context_destroy(run->context);
+    gpucc_close(run->model);
+}
+
 void command_run(const struct options *options, struct arena *arena, struct diagnostics *diagnostics)
 {
     const char *path = command_file(options, "the bundle", diagnostics);
@@ -472,13 +493,8 @@ void command_run(const struct options *options, struct arena *arena, struct diag
         return;
     gpucc_open_options open = {.size = sizeof open, .weights = option_value(options, OPTION_WEIGHTS, NULL)};
     gpucc_status status = gpucc_open(path, &open, &run.model);
-    if (status != GPUCC_OK) {
+    if (status == GPUCC_OK)
+        guarded(arena, run_bundle, end_run, &run);
+    else
         run_failed(&run, status);
-        return;
-    }
-    if (describe_model(&run) && create_context(&run) && make_inputs(&run) && prepare(&run) &&
-        make_outputs(&run) && run_model(&run) && write_outputs(&run))
-        say_what_ran(&run);
-    gpucc_context_destroy(run.context);
-    gpucc_close(run.model);
 }

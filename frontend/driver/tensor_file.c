@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "frontend/driver/driver.h"
 #include "ir/support/checked.h"
 #include "ir/support/file.h"
 
@@ -132,38 +133,62 @@ static char *wrap_tensor(const char *data, size_t bytes, struct arena *arena, si
     return whole;
 }
 
+struct proto_read {
+    struct source_files files;
+    struct reader reader;
+    struct diagnostics diagnostics; /* of its own: what is said stands behind the file's name */
+    struct arena *arena;
+    const char *whole;
+    size_t total;
+    struct file_tensor *out;
+    bool good;
+};
+
+static void read_wrapped(void *user)
+{
+    struct proto_read *read = user;
+    struct tensor_data tensor;
+    if (!reader_open_memory(&read->reader, &read->diagnostics, &read->files, read->whole, read->total,
+                            &reader_default_limits))
+        return;
+    const Onnx__GraphProto *graph = read->reader.model->graph;
+    if (!graph || graph->n_initializer != 1 ||
+        !payload_tensor(&read->reader, read->arena, &read->diagnostics, NULL, "tensor", graph->initializer[0],
+                        &tensor))
+        return;
+    *read->out = (struct file_tensor){.dtype = tensor.dtype, .rank = tensor.rank};
+    memcpy(read->out->sizes, tensor.sizes, sizeof tensor.sizes);
+    if (!element_bytes(read->out))
+        return;
+    read->out->data = arena_alloc(read->arena, read->out->bytes);
+    read->good = blob_read(tensor.blob, 0, read->out->data, read->out->bytes);
+}
+
+static void end_read(void *user)
+{
+    struct proto_read *read = user;
+    if (read->reader.arena.allocator)
+        reader_close(&read->reader);
+    source_files_close(&read->files);
+}
+
 static bool read_proto(const char *path, const char *data, size_t bytes, struct arena *arena,
                        struct diagnostics *diagnostics, struct file_tensor *out)
 {
-    struct source_files files;
-    struct reader reader;
-    size_t total;
-    char *whole = wrap_tensor(data, bytes, arena, &total);
-    source_files_init(&files, arena);
-    struct diagnostics inner;
-    diagnostics_init(&inner, arena, path);
-    bool good = reader_open_memory(&reader, &inner, &files, whole, total, &reader_default_limits);
-    struct tensor_data tensor;
-    good =
-        good && reader.model->graph && reader.model->graph->n_initializer == 1 &&
-        payload_tensor(&reader, arena, &inner, NULL, "tensor", reader.model->graph->initializer[0], &tensor);
-    if (good) {
-        *out = (struct file_tensor){.dtype = tensor.dtype, .rank = tensor.rank};
-        memcpy(out->sizes, tensor.sizes, sizeof out->sizes);
-        good = element_bytes(out);
-        out->data = arena_alloc(arena, out->bytes);
-        good = good && blob_read(tensor.blob, 0, out->data, out->bytes);
-    }
-    reader_close(&reader);
-    source_files_close(&files);
-    if (!good && inner.items.count && diag_code_status(inner.items.items[0].code) != 1) {
-        diag_error(diagnostics, inner.items.items[0].code, NULL, "%s: %s", diag_quote(diagnostics, path),
-                   inner.items.items[0].message);
-        return false;
-    }
-    return good ||
-           bad_file(diagnostics, path,
-                    inner.items.count ? inner.items.items[0].message : "not a TensorProto of a dense tensor");
+    struct proto_read read = {.arena = arena, .out = out};
+    read.whole = wrap_tensor(data, bytes, arena, &read.total);
+    source_files_init(&read.files, arena);
+    diagnostics_init(&read.diagnostics, arena, path);
+    guarded(arena, read_wrapped, end_read, &read);
+    if (read.good)
+        return true;
+    if (!read.diagnostics.items.count)
+        return bad_file(diagnostics, path, "not a TensorProto of a dense tensor");
+    const struct diagnostic *item = &read.diagnostics.items.items[0];
+    if (diag_code_status(item->code) == 1)
+        return bad_file(diagnostics, path, item->message);
+    diag_error(diagnostics, item->code, NULL, "%s: %s", diag_quote(diagnostics, path), item->message);
+    return false;
 }
 
 bool tensor_file_read(const char *path, struct arena *arena, struct diagnostics *diagnostics,
@@ -174,8 +199,9 @@ bool tensor_file_read(const char *path, struct arena *arena, struct diagnostics 
     if (!has_ending(path, ".npy") && !has_ending(path, ".pb"))
         return bad_file(diagnostics, path, "the name must end in .npy or .pb");
     if (!file_read_all(arena, path, largest_file, &data, &bytes)) {
-        diag_error(diagnostics, DIAG_file_unreadable, NULL, "%s: %s", diag_quote(diagnostics, path),
-                   strerror(errno));
+        int reason = errno;
+        diag_error(diagnostics, reason == ENOMEM ? DIAG_out_of_memory : DIAG_file_unreadable, NULL, "%s: %s",
+                   diag_quote(diagnostics, path), strerror(reason));
         return false;
     }
     return has_ending(path, ".npy") ? read_npy(path, data, bytes, arena, diagnostics, out)

@@ -94,6 +94,13 @@ def shape_input():
                  [value("x", [1, 3]), value("shape", [2], INT64)], [value("y", None)])
 
 
+def frozen():
+    """A weight that gives a shape, beside one that does not."""
+    return model([helper.make_node("Reshape", ["x", "shape"], ["r"], name="reshape"),
+                  helper.make_node("Add", ["r", "w"], ["y"], name="add")], [value("x", [2, 3])], [value("y", None)],
+                 [tensor("shape", [3, 2], np.int64), tensor("w", [1, 2])])
+
+
 # ---- bad models, in the order of the issue's list
 
 def no_ir_version():
@@ -275,7 +282,7 @@ def external(location, offset=None, length=None):
     return made
 
 
-MODELS = [small, cache, two_inputs, heavy, odd_names, types, shape_input, no_ir_version, new_ir_version, no_opset,
+MODELS = [small, cache, two_inputs, heavy, odd_names, types, shape_input, frozen, no_ir_version, new_ir_version, no_opset,
           new_opset, old_opset, unknown_operator, unknown_domain, unsupported_operators, many_unsupported,
           unsupported_type, refused_type, cycle, missing_input, missing_output, duplicate_output, duplicate_input,
           duplicate_weight, too_few_inputs, too_many_inputs, too_many_outputs, absent_input, attribute_type,
