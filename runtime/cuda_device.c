@@ -17,10 +17,10 @@ gpucc_status cuda_functions_of(struct runtime_model *model, const struct cuda_fu
     return status;
 }
 
-gpucc_status cuda_done(struct runtime_context *context, cuda_result result, const char *action,
-                       struct runtime_error *error)
+gpucc_status cuda_done(struct runtime_context *context, cuda_result result, const char *function,
+                       const char *action, struct runtime_error *error)
 {
-    gpucc_status status = cuda_check(cuda_state_of(context)->cuda, result, action, error);
+    gpucc_status status = cuda_check(cuda_state_of(context)->cuda, result, function, action, error);
     if (status == GPUCC_DEVICE_ERROR)
         context->broken = status;
     return status;
@@ -28,8 +28,8 @@ gpucc_status cuda_done(struct runtime_context *context, cuda_result result, cons
 
 gpucc_status cuda_enter(const struct cuda_state *state, struct runtime_error *error)
 {
-    return cuda_check(state->cuda, state->cuda->context_push(state->context), "cannot use the CUDA context",
-                      error);
+    return cuda_check(state->cuda, state->cuda->context_push(state->context), CUDA_NAME(context_push),
+                      "cannot use the CUDA context", error);
 }
 
 gpucc_status cuda_enter_for(struct runtime_context *context, struct runtime_error *error)
@@ -53,7 +53,7 @@ static void *allocate(struct runtime_context *context, size_t bytes, struct runt
     if (cuda_enter(state, error) != GPUCC_OK)
         return NULL;
     gpucc_status status = cuda_done(context, state->cuda->allocate(&memory, bytes ? bytes : 1),
-                                    "cannot allocate device memory", error);
+                                    CUDA_NAME(allocate), "cannot allocate device memory", error);
     cuda_leave(state);
     return status == GPUCC_OK ? (void *)(uintptr_t)memory : NULL;
 }
@@ -79,7 +79,7 @@ static gpucc_status put(struct runtime_context *context, void *to, const void *d
     /* Several threads come here: cuda_done would race on `broken`, and a failed load leaves the context
      * unprepared. */
     status = cuda_check(state->cuda, state->cuda->copy_in_now((cuda_pointer)(uintptr_t)to, data, bytes),
-                        "cannot copy weights to the device", error);
+                        CUDA_NAME(copy_in_now), "cannot copy weights to the device", error);
     cuda_leave(state);
     return status;
 }
@@ -95,7 +95,31 @@ static void wait(struct runtime_context *context)
     cuda_leave(state);
 }
 
-/* Loads the images of the chosen kind and finds every kernel in them. */
+static gpucc_status find_kernels(struct runtime_context *context, const struct bundle_image *image,
+                                 cuda_module module, struct runtime_error *error)
+{
+    struct cuda_state *state = cuda_state_of(context);
+    const struct bundle_tables *tables = &context->model->tables;
+    char action[128];
+    gpucc_status status = GPUCC_OK;
+    for (uint32_t k = image->first_kernel;
+         k < image->first_kernel + image->kernel_count && status == GPUCC_OK; k++) {
+        const struct bundle_kernel *kernel = &tables->kernels[context->plan->first_kernel + k];
+        const char *name = tables->strings + kernel->name;
+        snprintf(action, sizeof action, "cannot find kernel %.100s", name);
+        status = cuda_check(state->cuda, state->cuda->module_function(&state->functions[k], module, name),
+                            CUDA_NAME(module_function), action, error);
+        if (status == GPUCC_OK && kernel->shared_bytes > CUDA_STATIC_SHARED_LIMIT)
+            status = cuda_check(state->cuda,
+                                state->cuda->function_set(state->functions[k], CUDA_FUNCTION_DYNAMIC_SHARED,
+                                                          (int)kernel->shared_bytes),
+                                CUDA_NAME(function_set), "cannot reserve shared memory", error);
+    }
+    return status;
+}
+
+/* Loads the images of the chosen kind and finds every kernel in them. After a failure those that are loaded
+ * stay for the next try. */
 static gpucc_status load_modules(struct runtime_context *context, struct runtime_error *error)
 {
     struct cuda_state *state = cuda_state_of(context);
@@ -106,29 +130,22 @@ static gpucc_status load_modules(struct runtime_context *context, struct runtime
     for (uint32_t i = 0; i < plan->image_count; i++) {
         const struct bundle_image *image = &tables->images[plan->first_image + i];
         void *values[2] = {log, (void *)(uintptr_t)(sizeof log - 1)};
+        gpucc_status status = GPUCC_OK;
         if (image->kind != state->image_kind)
             continue;
-        cuda_result result =
-            state->cuda->module_load(&state->modules[i], tables->code + image->offset, 2, options, values);
-        snprintf(action, sizeof action, "cannot load the kernels of %s%s%s", tables->strings + plan->name,
-                 *log ? ": " : "", log);
-        gpucc_status status = cuda_check(state->cuda, result, action, error);
-        context->statistics.code_bytes += image->bytes;
-        for (uint32_t k = image->first_kernel;
-             k < image->first_kernel + image->kernel_count && status == GPUCC_OK; k++) {
-            const struct bundle_kernel *kernel = &tables->kernels[plan->first_kernel + k];
-            const char *name = tables->strings + kernel->name;
-            snprintf(action, sizeof action, "cannot find kernel %.100s", name);
-            status = cuda_check(state->cuda,
-                                state->cuda->module_function(&state->functions[k], state->modules[i], name),
-                                action, error);
-            if (status == GPUCC_OK && kernel->shared_bytes > CUDA_STATIC_SHARED_LIMIT)
-                status =
-                    cuda_check(state->cuda,
-                               state->cuda->function_set(state->functions[k], CUDA_FUNCTION_DYNAMIC_SHARED,
-                                                         (int)kernel->shared_bytes),
-                               "cannot reserve shared memory", error);
+        if (!state->modules[i]) {
+            cuda_result result = state->cuda->module_load(&state->modules[i], tables->code + image->offset, 2,
+                                                          options, values);
+            snprintf(action, sizeof action, "cannot load the kernels of %s%s%s", tables->strings + plan->name,
+                     *log ? ": " : "", log);
+            status = cuda_check(state->cuda, result, CUDA_NAME(module_load), action, error);
+            if (status != GPUCC_OK)
+                state->modules[i] = NULL;
+            else
+                context->statistics.code_bytes += image->bytes;
         }
+        if (status == GPUCC_OK)
+            status = find_kernels(context, image, state->modules[i], error);
         if (status != GPUCC_OK)
             return status;
     }
@@ -212,22 +229,22 @@ static gpucc_status find_device(struct runtime_context *context, const gpucc_con
 {
     struct cuda_state *state = cuda_state_of(context);
     int count = 0, major = 0, minor = 0;
-    gpucc_status status =
-        cuda_check(state->cuda, state->cuda->device_count(&count), "cannot count the devices", error);
+    gpucc_status status = cuda_check(state->cuda, state->cuda->device_count(&count), CUDA_NAME(device_count),
+                                     "cannot count the devices", error);
     if (status == GPUCC_OK && options->device >= count)
         return runtime_fail(error, GPUCC_NO_DEVICE, "there is no CUDA device %d; the machine has %d",
                             options->device, count);
     if (status == GPUCC_OK)
         status = cuda_check(state->cuda, state->cuda->device_get(&state->device, options->device),
-                            "cannot find the device", error);
+                            CUDA_NAME(device_get), "cannot find the device", error);
     if (status == GPUCC_OK)
         status = cuda_check(state->cuda,
                             state->cuda->device_attribute(&major, CUDA_ATTRIBUTE_MAJOR, state->device),
-                            "cannot ask the device", error);
+                            CUDA_NAME(device_attribute), "cannot ask the device", error);
     if (status == GPUCC_OK)
         status = cuda_check(state->cuda,
                             state->cuda->device_attribute(&minor, CUDA_ATTRIBUTE_MINOR, state->device),
-                            "cannot ask the device", error);
+                            CUDA_NAME(device_attribute), "cannot ask the device", error);
     *capability = (uint32_t)(10 * major + minor);
     context->ordinal = options->device;
     return status;
@@ -244,7 +261,7 @@ static gpucc_status choose_plan(struct runtime_context *context, uint32_t capabi
                             "the bundle has no code for a device of compute capability %u.%u",
                             capability / 10, capability % 10);
     gpucc_status status = cuda_check(state->cuda, state->cuda->driver_version(&version),
-                                     "cannot ask the driver's version", error);
+                                     CUDA_NAME(driver_version), "cannot ask the driver's version", error);
     uint32_t needed =
         state->image_kind == BUNDLE_PTX ? context->plan->ptx_driver_version : context->plan->driver_version;
     if (status == GPUCC_OK && (version < 0 || (uint32_t)version < needed))
@@ -264,7 +281,7 @@ static gpucc_status take_context(struct runtime_context *context, const gpucc_co
         state->context = options->cuda_context;
     } else {
         status = cuda_check(state->cuda, state->cuda->primary_retain(&state->context, state->device),
-                            "cannot create a CUDA context", error);
+                            CUDA_NAME(primary_retain), "cannot create a CUDA context", error);
         state->retained = status == GPUCC_OK;
     }
     context->weights_owner = state->context;
@@ -273,14 +290,14 @@ static gpucc_status take_context(struct runtime_context *context, const gpucc_co
     if (status != GPUCC_OK)
         return status;
     cuda_device_number actual = state->device;
-    status =
-        cuda_check(state->cuda, state->cuda->context_device(&actual), "cannot use the CUDA context", error);
+    status = cuda_check(state->cuda, state->cuda->context_device(&actual), CUDA_NAME(context_device),
+                        "cannot use the CUDA context", error);
     if (status == GPUCC_OK && actual != state->device)
         status = runtime_fail(error, GPUCC_INVALID_ARGUMENT,
                               "the CUDA context belongs to another device than %d", options->device);
     if (status == GPUCC_OK)
         status = cuda_check(state->cuda, state->cuda->stream_create(&state->stream, CUDA_STREAM_NON_BLOCKING),
-                            "cannot create a stream", error);
+                            CUDA_NAME(stream_create), "cannot create a stream", error);
     cuda_leave(state);
     return status;
 }

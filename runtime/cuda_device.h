@@ -43,8 +43,8 @@ gpucc_status cuda_enter(const struct cuda_state *state, struct runtime_error *er
 gpucc_status cuda_enter_for(struct runtime_context *context, struct runtime_error *error);
 void cuda_leave(const struct cuda_state *state);
 /* The status of an operation on the device; remembers errors that break the context. */
-gpucc_status cuda_done(struct runtime_context *context, cuda_result result, const char *action,
-                       struct runtime_error *error);
+gpucc_status cuda_done(struct runtime_context *context, cuda_result result, const char *function,
+                       const char *action, struct runtime_error *error);
 
 /* cuda_graph.c: one launch graph for one prepared range. */
 gpucc_status cuda_graph_build(struct runtime_context *context, const struct prepared *prepared,
@@ -54,8 +54,8 @@ void cuda_graph_release(const struct cuda_functions *cuda, struct cuda_graph *gr
 /* Patches what changed since the last launch, then launches; into a capturing stream kernel by kernel. */
 gpucc_status cuda_graph_run(struct runtime_context *context, struct cuda_graph *graph, cuda_stream stream,
                             struct runtime_error *error);
-/* cuda_stage.c: for the bound dims, pinned memory; the inputs' data into `to`; the outputs' data into `host`, which
- * waits for the stream. */
+/* cuda_stage.c: for the bound dims, pinned memory; the inputs' data into `to`; the outputs' data into `host`,
+ * which waits for the stream. */
 gpucc_status cuda_stage_grow(struct runtime_context *context, struct runtime_error *error);
 gpucc_status cuda_stage_in(struct runtime_context *context, char *const *to, struct runtime_error *error);
 gpucc_status cuda_stage_out(struct runtime_context *context, void *const *host, struct runtime_error *error);

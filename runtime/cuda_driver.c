@@ -5,6 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+const struct cuda_names cuda_names = {
+#define CUDA_SYMBOL(field, name, parameters)     .field = #name,
+#define CUDA_NEW_SYMBOL(field, name, parameters) CUDA_SYMBOL(field, name, parameters)
+#include "runtime/cuda_symbols.def"
+#undef CUDA_SYMBOL
+#undef CUDA_NEW_SYMBOL
+};
+
 static const struct symbol_row {
     const char *name;
     size_t offset;
@@ -41,7 +49,7 @@ gpucc_status cuda_driver_open(struct cuda_functions **functions, struct runtime_
     }
     cuda_result result = opened->init(0);
     if (result != 0) {
-        cuda_check(opened, result, "cannot initialise the NVIDIA driver", error);
+        cuda_check(opened, result, CUDA_NAME(init), "cannot initialise the NVIDIA driver", error);
         cuda_driver_close(opened);
         return GPUCC_NO_DEVICE;
     }
@@ -58,8 +66,8 @@ void cuda_driver_close(struct cuda_functions *functions)
     free(functions);
 }
 
-gpucc_status cuda_check(const struct cuda_functions *functions, cuda_result result, const char *action,
-                        struct runtime_error *error)
+gpucc_status cuda_check(const struct cuda_functions *functions, cuda_result result, const char *function,
+                        const char *action, struct runtime_error *error)
 {
     if (result == 0)
         return GPUCC_OK;
@@ -69,5 +77,5 @@ gpucc_status cuda_check(const struct cuda_functions *functions, cuda_result resu
     if (functions->error_text(result, &text) != 0 || !text)
         text = "no description";
     return runtime_fail(error, result == CUDA_NO_MEMORY ? GPUCC_OUT_OF_MEMORY : GPUCC_DEVICE_ERROR,
-                        "%s: %s (%s)", action, name, text);
+                        "%s: %s: %s (%s)", action, function, name, text);
 }

@@ -61,12 +61,24 @@ struct cuda_functions {
 #undef CUDA_NEW_SYMBOL
 };
 
+/* The exported name of a function of the table, for messages: CUDA_NAME(graph_launch) is "cuGraphLaunch". */
+struct cuda_names {
+#define CUDA_SYMBOL(field, name, parameters)     const char *field;
+#define CUDA_NEW_SYMBOL(field, name, parameters) CUDA_SYMBOL(field, name, parameters)
+#include "runtime/cuda_symbols.def"
+#undef CUDA_SYMBOL
+#undef CUDA_NEW_SYMBOL
+};
+extern const struct cuda_names cuda_names;
+#define CUDA_NAME(field) (cuda_names.field)
+
 /* Loads libcuda.so.1 and initialises it. NO_DEVICE with the reason. */
 gpucc_status cuda_driver_open(struct cuda_functions **functions, struct runtime_error *error);
 void cuda_driver_close(struct cuda_functions *functions); /* NULL is allowed */
 
-/* Turns a result into a status and text: "cannot launch: CUDA_ERROR_ILLEGAL_ADDRESS (an illegal ...)". */
-gpucc_status cuda_check(const struct cuda_functions *functions, cuda_result result, const char *action,
-                        struct runtime_error *error);
+/* Turns a result of `function` into a status and text: "cannot launch: cuLaunchKernel:
+ * CUDA_ERROR_ILLEGAL_ADDRESS (an illegal ...)". */
+gpucc_status cuda_check(const struct cuda_functions *functions, cuda_result result, const char *function,
+                        const char *action, struct runtime_error *error);
 
 #endif

@@ -60,19 +60,25 @@ static gpucc_status patch_launch(struct runtime_context *context, struct cuda_gr
     unsigned grid[3];
     uint32_t count = arguments_now(context, graph, index, graph->fresh, grid);
     bool empty = !grid[0] || !grid[1] || !grid[2];
-    cuda_result result = 0;
-    if (empty != !launch->enabled) {
-        result = cuda->graph_enable(graph->executable, launch->node, !empty);
-        launch->enabled = !empty;
-    }
     bool same = memcmp(launch->slots, graph->fresh, count * sizeof *graph->fresh) == 0 &&
                 memcmp(launch->parameters.grid, grid, sizeof grid) == 0;
-    if (result == 0 && !empty && !same) {
-        memcpy(launch->slots, graph->fresh, count * sizeof *graph->fresh);
-        memcpy(launch->parameters.grid, grid, sizeof grid);
-        result = cuda->graph_set_kernel(graph->executable, launch->node, &launch->parameters);
+    if (empty != !launch->enabled) {
+        gpucc_status status = cuda_done(context, cuda->graph_enable(graph->executable, launch->node, !empty),
+                                        CUDA_NAME(graph_enable), "cannot update the launch graph", error);
+        if (status != GPUCC_OK)
+            return status;
+        launch->enabled = !empty;
     }
-    return cuda_done(context, result, "cannot update the launch graph", error);
+    if (empty || same)
+        return GPUCC_OK;
+    memcpy(launch->slots, graph->fresh, count * sizeof *graph->fresh);
+    memcpy(launch->parameters.grid, grid, sizeof grid);
+    gpucc_status status =
+        cuda_done(context, cuda->graph_set_kernel(graph->executable, launch->node, &launch->parameters),
+                  CUDA_NAME(graph_set_kernel), "cannot update the launch graph", error);
+    if (status != GPUCC_OK)
+        launch->parameters.grid[0] = 0; /* no grid equals it: the node is set again next time */
+    return status;
 }
 
 static gpucc_status patch(struct runtime_context *context, struct cuda_graph *graph,
@@ -114,7 +120,7 @@ static gpucc_status launch_directly(struct runtime_context *context, const struc
                                state->cuda->launch(fixed->function, grid[0], grid[1], grid[2],
                                                    fixed->block[0], fixed->block[1], fixed->block[2],
                                                    fixed->shared_bytes, stream, pointers, NULL),
-                               "cannot launch a kernel", error);
+                               CUDA_NAME(launch), "cannot launch a kernel", error);
     }
     return status;
 }
@@ -130,8 +136,8 @@ static gpucc_status run_copies(struct runtime_context *context, bool early, cuda
         cuda_pointer from = (uintptr_t)context->buffers[copy->from],
                      to = (uintptr_t)context->buffers[copy->to];
         if (copy_is_early(context, copy) == early && bytes && from != to)
-            status = cuda_done(context, cuda->copy(to, from, (size_t)bytes, stream), "cannot copy an output",
-                               error);
+            status = cuda_done(context, cuda->copy(to, from, (size_t)bytes, stream), CUDA_NAME(copy),
+                               "cannot copy an output", error);
     }
     return status;
 }
@@ -144,8 +150,8 @@ gpucc_status cuda_graph_run(struct runtime_context *context, struct cuda_graph *
     /* The legacy default stream cannot be captured, and asking it fails while another stream is. */
     gpucc_status status = GPUCC_OK;
     if (stream)
-        status =
-            cuda_done(context, cuda->stream_capturing(stream, &capturing), "cannot use the stream", error);
+        status = cuda_done(context, cuda->stream_capturing(stream, &capturing), CUDA_NAME(stream_capturing),
+                           "cannot use the stream", error);
     if (status == GPUCC_OK)
         status = run_copies(context, true, stream, error);
     if (status == GPUCC_OK && graph->launch_count) {
@@ -159,7 +165,7 @@ gpucc_status cuda_graph_run(struct runtime_context *context, struct cuda_graph *
             status = patch(context, graph, error);
             if (status == GPUCC_OK)
                 status = cuda_done(context, cuda->graph_launch(graph->executable, stream),
-                                   "cannot launch the graph", error);
+                                   CUDA_NAME(graph_launch), "cannot launch the graph", error);
         }
     }
     return status == GPUCC_OK ? run_copies(context, false, stream, error) : status;

@@ -229,7 +229,7 @@ static gpucc_status add_launch(const struct building *b, cuda_graph_handle into,
         b->context,
         cuda_state_of(b->context)
             ->cuda->graph_add_kernel(&made->node, into, edges->nodes, edges->node_count, &made->parameters),
-        "cannot build the launch graph", b->error);
+        CUDA_NAME(graph_add_kernel), "cannot build the launch graph", b->error);
     if (status == GPUCC_OK && !walk_touches(b, edges, launch, launch + 1, made->node))
         status = no_memory(b);
     return status;
@@ -262,7 +262,7 @@ static gpucc_status add_conditional(const struct building *b, cuda_graph_handle 
     gpucc_status status = cuda_done(
         b->context,
         state->cuda->graph_add_node(&node, into, edges->nodes, NULL, edges->node_count, &parameters),
-        "cannot build a loop or branch of the launch graph", b->error);
+        CUDA_NAME(graph_add_node), "cannot build a loop or branch of the launch graph", b->error);
     if (status == GPUCC_OK && !walk_touches(b, edges, first, end, node))
         status = no_memory(b);
     return status == GPUCC_OK ? add_range(b, parameters.graphs[0], first, end, inner) : status;
@@ -281,7 +281,7 @@ static gpucc_status add_control(const struct building *b, cuda_graph_handle into
     for (uint32_t i = 0; i < (loop ? 1 : 2) && status == GPUCC_OK; i++)
         status = cuda_done(
             b->context, state->cuda->conditional_create(&handles[i], b->graph->handle, state->context, 0, 0),
-            "cannot build a loop or branch of the launch graph", b->error);
+            CUDA_NAME(conditional_create), "cannot build a loop or branch of the launch graph", b->error);
     if (status != GPUCC_OK)
         return status;
     for (uint32_t i = 0; i < (loop ? 2 : 1); i++) { /* a loop's last launch sets the condition again */
@@ -344,17 +344,17 @@ gpucc_status cuda_graph_build(struct runtime_context *context, const struct prep
         status = check_launch(context, prepared, i, error);
     if (status == GPUCC_OK && graph->launch_count) {
         init_launches(context, graph);
-        status = cuda_done(context, state->cuda->graph_create(&graph->handle, 0),
+        status = cuda_done(context, state->cuda->graph_create(&graph->handle, 0), CUDA_NAME(graph_create),
                            "cannot build the launch graph", error);
         if (status == GPUCC_OK)
             status = add_range(&(struct building){context, prepared, graph, error}, graph->handle, 0,
                                graph->launch_count, 0);
         if (status == GPUCC_OK)
             status = cuda_done(context, state->cuda->graph_instantiate(&graph->executable, graph->handle, 0),
-                               "cannot instantiate the launch graph", error);
+                               CUDA_NAME(graph_instantiate), "cannot instantiate the launch graph", error);
         if (status == GPUCC_OK)
             status = cuda_done(context, state->cuda->graph_upload(graph->executable, state->stream),
-                               "cannot upload the launch graph", error);
+                               CUDA_NAME(graph_upload), "cannot upload the launch graph", error);
     }
     if (status == GPUCC_OK) {
         context->statistics.graphs_built++;

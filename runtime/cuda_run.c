@@ -58,7 +58,8 @@ static gpucc_status run_on_device(struct runtime_context *context, struct runtim
     if (status == GPUCC_OK)
         status = cuda_stage_out(context, state->host_outputs, error);
     if (status != GPUCC_OK) /* the pinned memory must be idle all the same */
-        cuda_done(context, state->cuda->stream_synchronise(state->stream), "", NULL);
+        cuda_done(context, state->cuda->stream_synchronise(state->stream), CUDA_NAME(stream_synchronise), "",
+                  NULL);
     return status;
 }
 

@@ -93,10 +93,10 @@ gpucc_status cuda_stage_grow(struct runtime_context *context, struct runtime_err
     cuda_stage_release(state->cuda, stage);
     for (int i = 0; i < 2 && status == GPUCC_OK; i++)
         status = cuda_done(context, state->cuda->event_create(&stage->left[i], EVENT_WITHOUT_TIME),
-                           "cannot create an event", error);
+                           CUDA_NAME(event_create), "cannot create an event", error);
     if (status == GPUCC_OK)
         status = cuda_done(context, state->cuda->host_allocate(&stage->memory, 2 * half, 0),
-                           "cannot allocate pinned memory", error);
+                           CUDA_NAME(host_allocate), "cannot allocate pinned memory", error);
     if (status != GPUCC_OK) {
         cuda_stage_release(state->cuda, stage);
         return status;
@@ -113,10 +113,10 @@ static gpucc_status change_half(struct runtime_context *context, uint64_t turn, 
     const struct cuda_state *state = cuda_state_of(context);
     gpucc_status status =
         cuda_done(context, state->cuda->event_record(state->stage.left[(turn - 1) & 1], state->stream),
-                  "cannot record an event", error);
+                  CUDA_NAME(event_record), "cannot record an event", error);
     if (status == GPUCC_OK && turn >= 2)
         status = cuda_done(context, state->cuda->event_synchronise(state->stage.left[turn & 1]),
-                           "a copy failed", error);
+                           CUDA_NAME(event_synchronise), "a copy failed", error);
     return status;
 }
 
@@ -137,7 +137,7 @@ gpucc_status cuda_stage_in(struct runtime_context *context, char *const *to, str
         status = cuda_done(context,
                            state->cuda->copy_in((uintptr_t)to[piece.tensor] + piece.offset, piece.staged,
                                                 piece.bytes, state->stream),
-                           "cannot copy an input", error);
+                           CUDA_NAME(copy_in), "cannot copy an input", error);
     }
     return status;
 }
@@ -174,11 +174,11 @@ gpucc_status cuda_stage_out(struct runtime_context *context, void *const *host, 
                            state->cuda->copy_out(piece.staged,
                                                  (uintptr_t)context->output_data[piece.tensor] + piece.offset,
                                                  piece.bytes, state->stream),
-                           "cannot copy an output", error);
+                           CUDA_NAME(copy_out), "cannot copy an output", error);
     }
     if (status == GPUCC_OK)
-        status =
-            cuda_done(context, state->cuda->stream_synchronise(state->stream), "the kernels failed", error);
+        status = cuda_done(context, state->cuda->stream_synchronise(state->stream),
+                           CUDA_NAME(stream_synchronise), "the kernels failed", error);
     if (status == GPUCC_OK)
         deliver(&behind, UINT64_MAX, host);
     return status;

@@ -10,6 +10,15 @@
  *     gpucc_prepare(context, &dims, NULL);                   may allocate, build graphs
  *     gpucc_enqueue(context, stream, inputs, outputs);       never allocates or synchronises
  *
+ * Threads: any number on one model; a context is used by one thread at a time, not always the same.
+ * CUDA contexts: a context works in the CUDA context that it was created for, whatever is current in the calling thread;
+ * that stays current.
+ * Streams: any of that CUDA context. One context's work shares its arena: on several streams the caller orders it. While a
+ * stream is being captured, in whatever mode, gpucc_enqueue adds launches with the buffers and dims of that call to the
+ * caller's graph, which may run as often as wanted while the context lives and is not prepared anew.
+ * After GPUCC_DEVICE_ERROR every call of that context but gpucc_context_destroy returns it again; a lost CUDA context takes
+ * the other contexts in it along. The text names the driver's function and error.
+ *
  * Every function returns a gpucc_status; gpucc_last_error() has the reason in words, for the calling thread. No function
  * prints, exits or changes process state (environment, locale, signal handlers, floating-point mode on return).
  * Structs begin with their size, so that old programs keep working: fill them with GPUCC_INIT(struct name).

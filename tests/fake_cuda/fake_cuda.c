@@ -15,6 +15,7 @@ static struct {
     int devices, capability, version;
     unsigned alive, until_failure, total;
     int failure;
+    const char *failed; /* the call that was made to fail */
     struct {
         const char *name;
         unsigned count;
@@ -35,6 +36,7 @@ static struct {
     } primary[MAX_DEVICES];
 } fake = {.lock = PTHREAD_MUTEX_INITIALIZER, .devices = 1, .capability = 90, .version = 13000};
 
+static pthread_mutex_t primary_lock = PTHREAD_MUTEX_INITIALIZER;
 static _Thread_local struct object *current[16];
 static _Thread_local unsigned current_count;
 
@@ -79,6 +81,8 @@ int fake_enter(const char *name)
         }
     }
     int result = fake.until_failure && --fake.until_failure == 0 ? fake.failure : 0;
+    if (result)
+        fake.failed = name;
     pthread_mutex_unlock(&fake.lock);
     return result;
 }
@@ -245,21 +249,25 @@ cuda_result cuDevicePrimaryCtxRetain(cuda_context *context, cuda_device_number d
     ENTER();
     if (device < 40 || device >= 40 + fake.devices)
         fake_wrong(__func__, "no such device");
+    pthread_mutex_lock(&primary_lock);
     if (!fake.primary[device - 40].references++) {
         fake.primary[device - 40].context = fake_make(KIND_CONTEXT, NULL);
         fake.primary[device - 40].context->count = (uint32_t)device;
     }
     *context = (cuda_context)fake.primary[device - 40].context;
+    pthread_mutex_unlock(&primary_lock);
     return 0;
 }
 
 cuda_result cuDevicePrimaryCtxRelease_v2(cuda_device_number device)
 {
     ENTER();
+    pthread_mutex_lock(&primary_lock);
     if (device < 40 || device >= 40 + fake.devices || !fake.primary[device - 40].references)
         fake_wrong(__func__, "released more often than retained");
     if (--fake.primary[device - 40].references == 0)
         fake_unmake(fake.primary[device - 40].context);
+    pthread_mutex_unlock(&primary_lock);
     return 0;
 }
 
@@ -575,6 +583,7 @@ static void reset(void)
 {
     memset(fake.counts, 0, sizeof fake.counts);
     fake.total = fake.until_failure = fake.launch_count = 0;
+    fake.failed = NULL;
 }
 
 static void set_device(int count, int capability, int driver_version)
@@ -603,14 +612,32 @@ static void fail(unsigned nth, int result)
     fake.failure = result;
 }
 
+static const char *failed(void)
+{
+    return fake.failed ? fake.failed : "";
+}
+
 static void *stream(void)
 {
     return fake_make(KIND_STREAM, NULL);
 }
 
+static void *caller_context(void)
+{
+    struct object *context = fake_make(KIND_CONTEXT, NULL);
+    context->count = 40;
+    return context;
+}
+
+static unsigned current_contexts(void)
+{
+    return current_count;
+}
+
 static void stream_end(void *ended)
 {
-    fake_unmake(fake_need(__func__, ended, KIND_STREAM));
+    struct object *object = ended;
+    fake_unmake(fake_need(__func__, ended, object->kind == KIND_CONTEXT ? KIND_CONTEXT : KIND_STREAM));
 }
 
 /* A call that fails on the way out leaves its object, as it would in a driver. */
@@ -650,7 +677,8 @@ static void arguments(const char *kernel, unsigned count)
 
 const struct fake_controls *fake_cuda_controls(void)
 {
-    static const struct fake_controls controls = {reset,      set_device, calls,  alive,    fail,     stream,
-                                                  stream_end, capture,    forget, launches, arguments};
+    static const struct fake_controls controls = {
+        reset,          set_device,       calls,      alive,   fail,   failed,   stream,
+        caller_context, current_contexts, stream_end, capture, forget, launches, arguments};
     return &controls;
 }

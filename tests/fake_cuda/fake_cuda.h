@@ -23,7 +23,10 @@ struct fake_controls {
     unsigned (*calls)(const char *name);                           /* of one function, or of all for NULL */
     unsigned (*alive)(void);                   /* objects and allocations not given back */
     void (*fail_at)(unsigned nth, int result); /* the nth call from now on; 0: none */
+    const char *(*failed)(void);               /* which one that was; "" when it did not come */
     void *(*stream)(void);                     /* a stream of the caller's */
+    void *(*context)(void);    /* a CUDA context of the caller's, on device 0; ends as a stream does */
+    unsigned (*current)(void); /* contexts on this thread's stack */
     void (*stream_end)(void *stream);
     void (*capture)(void *stream, int capturing); /* streams of the fake may be captured */
     void (*forget)(void); /* after an injected failure: contexts and objects that were lost */

@@ -98,7 +98,7 @@ static inline bool model_write(struct model *model)
 }
 
 /* All of it; any message fails the test. */
-static inline gpucc_model *model_open(struct model *model, struct arena *arena, const char *machine,
+static inline gpucc_model *open_model(struct model *model, struct arena *arena, const char *machine,
                                       const char *text)
 {
     gpucc_model *opened = NULL;

@@ -40,7 +40,7 @@ static void an_output_lives_in_its_inputs_buffer(void **state)
     (void)state;
     TEST_ARENA(arena);
     struct model world;
-    gpucc_model *model = model_open(&world, &arena, "cpu", cache_model);
+    gpucc_model *model = open_model(&world, &arena, "cpu", cache_model);
     gpucc_tensor_info info = GPUCC_INIT(gpucc_tensor_info);
     assert_ok(gpucc_output_info(model, 0, &info));
     assert_int_equal(info.alias_input, 0);
@@ -86,7 +86,7 @@ static void an_output_may_outgrow_its_input(void **state)
     (void)state;
     TEST_ARENA(arena);
     struct model world;
-    gpucc_model *model = model_open(&world, &arena, "cpu",
+    gpucc_model *model = open_model(&world, &arena, "cpu",
                                     "model opset 17 {\n"
                                     "  dim s0 : input 0 axis 0, 1..64, hint 4\n"
                                     "  input %past \"past\" : f32[s0, 4]\n"
@@ -130,7 +130,7 @@ static void aliases_wait_for_the_last_reader(void **state)
     (void)state;
     TEST_ARENA(arena);
     struct model world;
-    gpucc_model *model = model_open(&world, &arena, "cpu",
+    gpucc_model *model = open_model(&world, &arena, "cpu",
                                     "model opset 17 {\n"
                                     "  input %a \"a\" : f32[8, 8]\n"
                                     "  input %b \"b\" : f32[8, 8]\n"
@@ -223,7 +223,7 @@ static void an_inputs_values_are_sizes(void **state)
     (void)state;
     TEST_ARENA(arena);
     struct model world;
-    gpucc_model *model = model_open(&world, &arena, "cpu", reshape_model);
+    gpucc_model *model = open_model(&world, &arena, "cpu", reshape_model);
     gpucc_context *context = model_context(model, GPUCC_CPU, 1);
     float x[24], t[24];
     int64_t shape[2] = {4, 6};
@@ -269,7 +269,7 @@ static void an_inputs_values_expand(void **state)
     (void)state;
     TEST_ARENA(arena);
     struct model world;
-    gpucc_model *model = model_open(&world, &arena, "cpu",
+    gpucc_model *model = open_model(&world, &arena, "cpu",
                                     "model opset 17 {\n"
                                     "  input %x \"x\" : f32[3]\n"
                                     "  input %shape \"shape\" : i64[2]\n"
@@ -342,7 +342,7 @@ static void a_reshape_is_no_copy(void **state)
     (void)state;
     TEST_ARENA(arena);
     struct model world;
-    gpucc_model *model = model_open(&world, &arena, "cpu",
+    gpucc_model *model = open_model(&world, &arena, "cpu",
                                     "model opset 17 {\n"
                                     "  input %x \"x\" : f32[8, 8]\n"
                                     "  weight %shape : i64[2] hex 04000000000000001000000000000000\n"
@@ -382,7 +382,7 @@ static void guards_that_fail_name_their_node(void **state)
     (void)state;
     TEST_ARENA(arena);
     struct model world;
-    gpucc_model *model = model_open(&world, &arena, "cpu",
+    gpucc_model *model = open_model(&world, &arena, "cpu",
                                     "model opset 17 {\n"
                                     "  dim s0 \"rows\" : input 0 axis 0, 0..64, hint 4\n"
                                     "  dim s1 \"columns\" : input 0 axis 1, 0..64, hint 3\n"
@@ -426,7 +426,7 @@ static void the_workspace_is_all_that_is_used(void **state)
     (void)state;
     TEST_ARENA(arena);
     struct model world;
-    gpucc_model *model = model_open(&world, &arena, "cpu",
+    gpucc_model *model = open_model(&world, &arena, "cpu",
                                     "model opset 17 {\n"
                                     "  dim s0 : input 0 axis 0, 1..64, hint 4\n"
                                     "  input %x \"x\" : f32[s0, 16]\n"
