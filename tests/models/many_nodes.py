@@ -1,0 +1,90 @@
+"""A graph of many nodes: blocks as transformers and convolutional networks have them, with the shape arithmetic that
+exporters write, so that every pass has work. Weights are small and shared: nothing above 1 MB is folded.
+
+    many_nodes.py --nodes N FILE
+"""
+import argparse
+import pathlib
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+WIDTH, HEADS = 64, 4
+
+
+class Builder:
+    def __init__(self):
+        self.nodes, self.weights, self.count = [], [], 0
+        generator = np.random.default_rng(1)
+        for name, shape in [("w", (WIDTH, WIDTH)), ("b", (WIDTH,)), ("scale", (WIDTH,)), ("c", (WIDTH, WIDTH, 1, 1))]:
+            self.constant(name, (generator.standard_normal(shape) * 0.1).astype(np.float32))
+        for name, values in [("zero", 0), ("one", 1), ("heads", [HEADS]), ("rest", [WIDTH // HEADS]), ("width", [WIDTH]),
+                             ("axis0", [0]), ("side", [4])]:
+            self.constant(name, np.array(values, np.int64))
+
+    def constant(self, name, values):
+        self.weights.append(numpy_helper.from_array(values, name))
+
+    def add(self, op, inputs, **attributes):
+        self.count += 1
+        name = f"v{self.count}"
+        self.nodes.append(helper.make_node(op, inputs, [name], name=f"/{op}_{self.count}", **attributes))
+        return name
+
+    def size(self, x, axis):
+        shape = self.add("Shape", [x])
+        return self.add("Unsqueeze", [self.add("Gather", [shape, axis], axis=0), "axis0"])
+
+    def attention(self, x):
+        batch, length = self.size(x, "zero"), self.size(x, "one")
+        split = self.add("Concat", [batch, length, "heads", "rest"], axis=0)
+        parts = []
+        for _ in range(3):
+            product = self.add("Add", [self.add("MatMul", [x, "w"]), "b"])
+            parts.append(self.add("Transpose", [self.add("Reshape", [product, split])], perm=[0, 2, 1, 3]))
+        turned = self.add("Transpose", [parts[1]], perm=[0, 1, 3, 2])
+        scores = self.add("Softmax", [self.add("MatMul", [parts[0], turned])], axis=-1)
+        mixed = self.add("Transpose", [self.add("MatMul", [scores, parts[2]])], perm=[0, 2, 1, 3])
+        joined = self.add("Reshape", [mixed, self.add("Concat", [batch, length, "width"], axis=0)])
+        x = self.add("Add", [x, self.add("MatMul", [joined, "w"])])
+        return self.add("LayerNormalization", [x, "scale", "b"], axis=-1)
+
+    def pointwise(self, x):
+        y = self.add("Mul", [self.add("Sigmoid", [self.add("Add", [self.add("MatMul", [x, "w"]), "b"])]), x])
+        return self.add("Add", [self.add("Tanh", [self.add("Mul", [y, "scale"])]), x])
+
+    def convolution(self, x):
+        batch = self.size(x, "zero")
+        image = self.add("Concat", [batch, "width", "side", self.add("Div", [self.size(x, "one"), "side"])], axis=0)
+        y = self.add("Reshape", [self.add("Transpose", [x], perm=[0, 2, 1]), image])
+        y = self.add("Relu", [self.add("Conv", [y, "c", "b"], kernel_shape=[1, 1])])
+        flat = self.add("Reshape", [y, self.add("Concat", [batch, "width", self.size(x, "one")], axis=0)])
+        return self.add("Add", [self.add("Transpose", [flat], perm=[0, 2, 1]), x])
+
+
+def make(nodes):
+    builder, x = Builder(), "x"
+    while builder.count < nodes:
+        for block in (builder.attention, builder.pointwise, builder.convolution):
+            x = block(x)
+    shape = ["batch", "length", WIDTH]
+    graph = helper.make_graph(builder.nodes, "many", [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
+                              [helper.make_tensor_value_info(x, TensorProto.FLOAT, None)], builder.weights)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    model.ir_version = 8
+    return model, builder.count
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--nodes", type=int, default=10000)
+    parser.add_argument("file", type=pathlib.Path)
+    options = parser.parse_args()
+    model, count = make(options.nodes)
+    onnx.save(model, options.file)
+    print(f"{count} nodes")
+
+
+if __name__ == "__main__":
+    main()
