@@ -200,16 +200,17 @@ uint32_t planner_derived_buffer(struct planner *planner, const struct group *gro
     int64_t sizes[MAX_RANK], elements = 0;
     tensor_constant_sizes(planner->dims, type, sizes, &elements);
     struct text key;
-    text_init(&key, planner->arena);
+    text_init(&key, planner->scratch);
     definition_print(&derived->recipe, &key);
     for (uint32_t i = 0; i < planner->derived.count; i++) {
         const struct known_derived *known = &planner->derived.items[i];
         if (known->value == value && strcmp(known->recipe, key.data) == 0)
             return known->buffer;
     }
+    planner->keep = true;
     struct definition *recipe = arena_copy(planner->arena, &derived->recipe, sizeof *recipe);
     struct known_derived known = {.value = value,
-                                  .recipe = key.data,
+                                  .recipe = arena_string(planner->arena, key.data),
                                   .buffer =
                                       planner_add_constant(planner, value, recipe, type->dtype, elements)};
     vec_push(planner->arena, &planner->derived, known);
@@ -257,6 +258,15 @@ bool planner_add_launches(struct planner *planner, const struct group *group,
     return true;
 }
 
+void planner_end_group(struct planner *planner)
+{
+    if (planner->keep)
+        arena_adopt(planner->arena, planner->built);
+    planner->keep = false;
+    arena_clear(planner->built);
+    arena_clear(planner->scratch);
+}
+
 bool planner_add_group(struct planner *planner, const struct group *group, const uint32_t *bound)
 {
     if (group->control)
@@ -265,16 +275,17 @@ bool planner_add_group(struct planner *planner, const struct group *group, const
         return true;
     const struct machine *machine = planner->plan->machine;
     struct plan_strategy_context context = plan_strategy_context(
-        planner->graph, group, machine_reference(machine), planner->init, planner->arena);
+        planner->graph, group, machine_reference(machine), planner->init, planner->scratch);
     struct config config;
     struct text why;
-    text_init(&why, planner->arena);
+    text_init(&why, planner->scratch);
     const struct strategy *strategy = strategy_choose(&context.base, planner->options->optimisation, &config,
                                                       planner->options->explain ? &why : NULL);
     const struct machine *compiled_for = strategy_retarget(&context.base, machine, strategy, &config);
     struct lowered_group lowered = {0};
     struct text reason;
-    text_init(&reason, planner->arena);
+    text_init(&reason, planner->scratch);
+    context.base.arena = planner->built;
     if (!strategy->build(&context.base, &config, &lowered, &reason)) {
         diag_error(planner->diagnostics, DIAG_internal, group->location,
                    "strategy %s refused a group that it takes: %s", strategy->name, reason.data);
@@ -282,7 +293,7 @@ bool planner_add_group(struct planner *planner, const struct group *group, const
     }
     if (planner->options->explain) {
         struct text line;
-        text_init(&line, planner->arena);
+        text_init(&line, planner->scratch);
         text_printf(&line, "%s: ", strategy->name);
         if (strategy->describe)
             strategy->describe(&config, &line);
@@ -291,7 +302,10 @@ bool planner_add_group(struct planner *planner, const struct group *group, const
         planner->options->explain(planner->options->explain_user, line.data);
     }
     planner_allow_in_place(planner, group, &lowered);
-    return planner_add_launches(planner, group, &lowered, compiled_for, bound);
+    if (!planner_add_launches(planner, group, &lowered, compiled_for, bound))
+        return false;
+    planner_end_group(planner);
+    return true;
 }
 
 bool planner_add_grouping(struct planner *planner, const struct grouping *grouping)
@@ -331,6 +345,8 @@ bool plan_build(const struct graph *graph, const struct grouping *grouping, cons
         .graph = graph,
         .dims = (struct dims *)&graph->dims, /* the table grows by hash-consing; no dim changes */
         .arena = arena,
+        .scratch = arena_child(arena),
+        .built = arena_child(arena),
         .diagnostics = diagnostics,
         .options = options,
         .plan = out,

@@ -104,15 +104,19 @@ static bool add_step(struct init_builder *b, const struct group *group, const ui
 {
     struct planner *planner = &b->planner;
     struct plan_strategy_context context =
-        plan_strategy_context(b->graph, group, planner->plan->machine, planner->init, planner->arena);
+        plan_strategy_context(b->graph, group, planner->plan->machine, planner->init, planner->scratch);
     context.base.exact_order = true;
     struct config config;
     struct lowered_group lowered = {0};
     struct text reason;
-    text_init(&reason, planner->arena);
+    text_init(&reason, planner->scratch);
     const struct strategy *strategy = strategy_choose(&context.base, 0, &config, NULL);
-    if (strategy->build(&context.base, &config, &lowered, &reason))
-        return planner_add_launches(planner, group, &lowered, planner->plan->machine, bound);
+    context.base.arena = planner->built;
+    if (strategy->build(&context.base, &config, &lowered, &reason)) {
+        const bool added = planner_add_launches(planner, group, &lowered, planner->plan->machine, bound);
+        planner_end_group(planner);
+        return added;
+    }
     diag_error(planner->diagnostics, DIAG_internal, group->location,
                "strategy %s refused a constant's step: %s", strategy->name, reason.data);
     return false;
@@ -256,6 +260,8 @@ bool plan_init(const struct graph *graph, const struct plan *const *plans, uint3
         .graph = graph,
         .dims = &b.graph->dims,
         .arena = arena,
+        .scratch = arena_child(arena),
+        .built = arena_child(arena),
         .diagnostics = diagnostics,
         .options = &b.options,
         .plan = out,

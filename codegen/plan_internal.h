@@ -35,6 +35,10 @@ struct planner {
     uint32_t depth;          /* control-flow nodes around what is being planned */
     VEC(struct known_derived) derived;
     VEC(const char *) kernel_keys; /* [kernel]: canonical text that equal kernels share */
+    uint32_t *slots, slot_count;   /* hash table of the keys: number + 1 */
+    struct arena *scratch;         /* of the choice for one group */
+    struct arena *built;           /* what is built for it: the plan's when any of it is new */
+    bool keep;                     /* it is */
     VEC(struct in_place_pair) pairs;
 };
 
@@ -57,6 +61,8 @@ uint32_t planner_add_buffer(struct planner *planner, enum plan_buffer_kind kind,
 uint32_t planner_value_buffer(struct planner *planner, value_id value);
 void planner_mark_use(struct planner *planner, uint32_t buffer, uint32_t launch);
 /* Groups in order. `bound`: plan buffers of the group's buffers that have no value, or NULL. */
+/* Behind each group: what was built for it stays if any of it is new. */
+void planner_end_group(struct planner *planner);
 bool planner_add_group(struct planner *planner, const struct group *group, const uint32_t *bound);
 bool planner_add_grouping(struct planner *planner, const struct grouping *grouping);
 

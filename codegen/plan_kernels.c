@@ -18,7 +18,8 @@ static const char *group_operator(const struct graph *graph, const struct group 
             if (facts->traits & order[k])
                 return facts->name;
         }
-    return group->nodes.count ? op_facts(graph_node(graph, group->nodes.items[0])->op)->name : "copy"; /* the planner's own */
+    return group->nodes.count ? op_facts(graph_node(graph, group->nodes.items[0])->op)->name
+                              : "copy"; /* the planner's own */
 }
 
 /* conv_1a2b3c4d: our operator name in lower case and the first 8 digits of the hash. */
@@ -64,24 +65,58 @@ void plan_kernel_hash(const struct kernel *kernel, const struct machine *machine
     hash_text(text.data, machine->name, hex);
 }
 
+static void grow_slots(struct planner *planner)
+{
+    const uint32_t count = planner->slot_count ? 2 * planner->slot_count : 64;
+    uint32_t *slots = arena_new_array(planner->arena, uint32_t, count);
+    for (uint32_t i = 0; i < planner->slot_count; i++) {
+        if (!planner->slots[i])
+            continue;
+        const char *key = planner->kernel_keys.items[planner->slots[i] - 1];
+        uint32_t at = (uint32_t)hash_bytes(0, key, strlen(key)) & (count - 1);
+        while (slots[at])
+            at = (at + 1) & (count - 1);
+        slots[at] = planner->slots[i];
+    }
+    planner->slots = slots;
+    planner->slot_count = count;
+}
+
+/* The kernel with this text; false: *number, the next one, is entered for it. */
+static bool find_kernel(struct planner *planner, const char *text, const struct machine *machine,
+                        uint32_t *number)
+{
+    if (2 * planner->kernel_keys.count >= planner->slot_count)
+        grow_slots(planner);
+    for (uint32_t at = (uint32_t)hash_bytes(0, text, strlen(text));; at++) {
+        uint32_t *slot = &planner->slots[at & (planner->slot_count - 1)];
+        if (!*slot) {
+            *number = planner->kernel_keys.count;
+            *slot = *number + 1;
+            return false;
+        }
+        *number = *slot - 1;
+        if (planner->plan->kernels.items[*number].machine == machine &&
+            strcmp(planner->kernel_keys.items[*number], text) == 0)
+            return true;
+    }
+}
+
 bool planner_add_kernel(struct planner *planner, const struct group *group, struct kernel *kernel,
                         const struct machine *machine, uint32_t *number)
 {
     struct text text;
-    text_init(&text, planner->arena);
+    text_init(&text, planner->scratch);
     if (!kernel_verify(kernel, machine, &text)) {
         diag_error(planner->diagnostics, DIAG_internal, group->location,
                    "strategy %s built a wrong kernel: %s", kernel->strategy, text.data);
         return false;
     }
-    text_init(&text, planner->arena);
+    text_init(&text, planner->scratch);
     canonical_text(kernel, machine, &text);
-    for (uint32_t i = 0; i < planner->kernel_keys.count; i++)
-        if (planner->plan->kernels.items[i].machine == machine &&
-            strcmp(planner->kernel_keys.items[i], text.data) == 0) {
-            *number = i;
-            return true;
-        }
+    if (find_kernel(planner, text.data, machine, number))
+        return true;
+    planner->keep = true;
     struct plan_kernel added = {.kernel = kernel, .machine = machine, .dim_count = kernel->dims.count};
     hash_text(text.data, machine->name, added.hash);
     kernel->name = kernel_name(planner->arena, group_operator(planner->graph, group), added.hash);
@@ -91,8 +126,7 @@ bool planner_add_kernel(struct planner *planner, const struct group *group, stru
         print_cuda(kernel, kernel->name, machine, true, &source);
         added.source = source.data;
     }
-    *number = planner->plan->kernels.count;
     vec_push(planner->arena, &planner->plan->kernels, added);
-    vec_push(planner->arena, &planner->kernel_keys, (const char *)text.data);
+    vec_push(planner->arena, &planner->kernel_keys, (const char *)arena_string(planner->arena, text.data));
     return true;
 }

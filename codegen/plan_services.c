@@ -6,7 +6,7 @@
 struct services {
     const struct graph *graph;
     const struct machine *machine;
-    struct arena *arena;
+    struct arena *scratch; /* of one question */
     const bool *init;
     int optimisation;
 };
@@ -16,23 +16,27 @@ static bool services_fit(void *user, const struct group *group, struct text *why
 {
     const struct services *services = user;
     struct plan_strategy_context context =
-        plan_strategy_context(services->graph, group, services->machine, services->init, services->arena);
+        plan_strategy_context(services->graph, group, services->machine, services->init, services->scratch);
     const struct strategy *strategy;
+    bool taken = false;
     for (uint32_t i = 0;
          (strategy = strategy_row(services->machine, i)) && strategy_row(services->machine, i + 1); i++)
-        if (strategy_takes(strategy, &context.base, services->optimisation, why))
-            return true;
-    return false;
+        if ((taken = strategy_takes(strategy, &context.base, services->optimisation, why)))
+            break;
+    arena_clear(services->scratch);
+    return taken;
 }
 
 static double services_cost(void *user, const struct group *group)
 {
     const struct services *services = user;
     struct plan_strategy_context context =
-        plan_strategy_context(services->graph, group, services->machine, services->init, services->arena);
+        plan_strategy_context(services->graph, group, services->machine, services->init, services->scratch);
     struct config config;
-    return strategy_choose(&context.base, services->optimisation, &config, NULL)
-        ->cost(&context.base, &config);
+    const double cost =
+        strategy_choose(&context.base, services->optimisation, &config, NULL)->cost(&context.base, &config);
+    arena_clear(services->scratch);
+    return cost;
 }
 
 struct target_services plan_services(const struct graph *graph, const struct machine *machine,
@@ -41,7 +45,7 @@ struct target_services plan_services(const struct graph *graph, const struct mac
     struct services *services = arena_new(arena, struct services);
     *services = (struct services){.graph = graph,
                                   .machine = machine,
-                                  .arena = arena,
+                                  .scratch = arena_child(arena),
                                   .init = init_values(graph, arena),
                                   .optimisation = optimisation};
     return (struct target_services){

@@ -41,16 +41,69 @@ void arena_init(struct arena *arena, const struct allocator *allocator, struct r
     *arena = (struct arena){.allocator = allocator, .recovery = recovery};
 }
 
-void arena_release(struct arena *arena)
+static void release_blocks(struct arena *arena, struct arena_block *block)
 {
-    struct arena_block *block = arena->blocks;
     while (block) {
         struct arena_block *next = block->next;
+        arena->total -= sizeof *block + block->bytes;
         arena->allocator->release(arena->allocator->user, block, sizeof *block + block->bytes);
         block = next;
     }
+}
+
+/* Children have no children: they live in their parent, and so do their structs. */
+static void release_children(struct arena *arena)
+{
+    for (struct arena *child = arena->children; child; child = child->sibling)
+        release_blocks(child, child->blocks);
+    arena->children = NULL;
+}
+
+void arena_release(struct arena *arena)
+{
+    release_children(arena);
+    release_blocks(arena, arena->blocks);
     arena->blocks = NULL;
     arena->used = arena->capacity = arena->total = 0;
+}
+
+struct arena *arena_child(struct arena *parent)
+{
+    struct arena *child = arena_new(parent, struct arena);
+    arena_init(child, parent->allocator, parent->recovery);
+    child->sibling = parent->children;
+    parent->children = child;
+    return child;
+}
+
+void arena_clear(struct arena *arena)
+{
+    release_children(arena);
+    if (!arena->blocks)
+        return;
+    release_blocks(arena, arena->blocks->next);
+    arena->blocks->next = NULL;
+    arena->used = 0;
+}
+
+void arena_adopt(struct arena *into, struct arena *from)
+{
+    struct arena_block *last = from->blocks;
+    if (!last)
+        return;
+    while (last->next)
+        last = last->next;
+    if (into->blocks) { /* the newest keeps its free room */
+        last->next = into->blocks->next;
+        into->blocks->next = from->blocks;
+    } else {
+        into->blocks = from->blocks;
+        into->used = from->used;
+        into->capacity = from->capacity;
+    }
+    into->total += from->total;
+    from->blocks = NULL;
+    from->used = from->capacity = from->total = 0;
 }
 
 static struct arena_block *take_block(struct arena *arena, size_t bytes)

@@ -42,10 +42,18 @@ struct arena {
     size_t total;               /* bytes taken from the allocator */
     size_t limit;               /* refuse beyond this many bytes; 0: no limit */
     bool exhausted;             /* the allocator has refused, and not the limit */
+    struct arena *children, *sibling;
 };
 
 void arena_init(struct arena *arena, const struct allocator *allocator, struct recovery *recovery);
-void arena_release(struct arena *arena); /* frees all; the arena can be used again */
+void arena_release(struct arena *arena); /* frees all, children too; the arena can be used again */
+
+/* An arena for what is done with sooner, with the parent's allocator and recovery point. It lives in the parent and is
+ * released with it at the latest, so that a jump to the recovery point leaks nothing. */
+struct arena *arena_child(struct arena *parent);
+void arena_clear(struct arena *arena); /* as arena_release, but keeps the newest block for what comes next */
+/* All that `from` handed out belongs to `into`; `from` is empty. Both have the same allocator. */
+void arena_adopt(struct arena *into, struct arena *from);
 
 /* Zeroed, 16-byte aligned; size 0 gives a valid pointer. */
 void *arena_alloc(struct arena *arena, size_t bytes);

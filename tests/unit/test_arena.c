@@ -2,6 +2,7 @@
  */
 #include "tests/unit/support.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static void memory_is_aligned_zeroed_and_separate(void **state)
@@ -169,6 +170,58 @@ static void strings_are_copied_and_formatted(void **state)
     arena_release(&arena);
 }
 
+static void *count_allocate(void *user, size_t bytes)
+{
+    *(size_t *)user += bytes;
+    return malloc(bytes);
+}
+
+static void count_release(void *user, void *memory, size_t bytes)
+{
+    *(size_t *)user -= bytes;
+    free(memory);
+}
+
+/* Children are cleared, adopted and released with their parent; nothing is counted twice or lost. */
+static void children_go_with_their_parent(void **state)
+{
+    (void)state;
+    size_t taken = 0;
+    const struct allocator allocator = {count_allocate, count_release, &taken};
+    struct recovery recovery;
+    struct arena parent;
+    arena_init(&parent, &allocator, &recovery);
+    if (setjmp(recovery.jump) != 0)
+        fail_msg("no memory");
+    struct arena *left = arena_child(&parent), *right = arena_child(&parent);
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < 100; i++)
+            memset(arena_alloc(left, 3000), 0xff, 3000);
+        const size_t before = left->total;
+        arena_clear(left);
+        assert_true(left->total > 0 && left->total <= before);
+        const unsigned char *again = arena_alloc(left, 3000);
+        for (int i = 0; i < 3000; i++)
+            assert_int_equal(again[i], 0);
+    }
+    assert_int_equal(taken, parent.total + left->total);
+    for (int empty = 0; empty < 2; empty++) {
+        unsigned char *kept = arena_alloc(right, 200000);
+        memset(kept, 7, 200000);
+        const size_t both = parent.total + right->total;
+        arena_adopt(empty ? left : &parent, right);
+        assert_int_equal(right->total, 0);
+        if (!empty)
+            assert_int_equal(parent.total, both);
+        memset(arena_alloc(right, 200000), 9, 200000);
+        for (int i = 0; i < 200000; i++)
+            assert_int_equal(kept[i], 7);
+    }
+    assert_int_equal(taken, parent.total + left->total + right->total);
+    arena_release(&parent);
+    assert_int_equal(taken, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -178,6 +231,7 @@ int main(void)
         cmocka_unit_test(sizes_that_overflow_are_refused),
         cmocka_unit_test(vectors_keep_their_items),
         cmocka_unit_test(a_vector_that_would_wrap_jumps),
+        cmocka_unit_test(children_go_with_their_parent),
         cmocka_unit_test(strings_are_copied_and_formatted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
