@@ -78,7 +78,11 @@ static void make_case(struct arena *arena, const struct row *row, struct op_case
     c->outputs[0] = tensor_row(arena, row->dtype, row->sizes[2]);
     if (row->op == OP_Gemm)
         add_attribute(c, attribute_int(ATTR_transB, row->flags));
-    if (row->op == OP_Softmax)
+    if (row->op == OP_LayerNormalization) {
+        c->inputs[2] = tensor_row(arena, row->dtype, row->sizes[1]);
+        c->input_count = 3;
+    }
+    if (row->op == OP_Softmax || row->op == OP_LayerNormalization)
         add_attribute(c, attribute_int(ATTR_axis, row->axis));
     if (row->op == OP_ReduceSum || row->op == OP_ReduceMean || row->op == OP_ReduceMax) {
         int64_t *axes = arena_new_array(arena, int64_t, 1);

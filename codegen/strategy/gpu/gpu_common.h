@@ -89,6 +89,6 @@ void gpu_mark_loads(const struct strategy_context *context, const struct nest *n
 struct lowering gpu_lowering(const struct gpu_kernel *k, const expr *axes, const expr *reduced);
 
 extern const struct strategy gpu_columns, gpu_contraction, gpu_plain, gpu_pointwise, gpu_rows, gpu_split,
-    gpu_transpose;
+    gpu_transpose, gpu_window;
 
 #endif

@@ -1,19 +1,9 @@
-/* Softmax, norms and reductions, with whatever expressions stand around them: nests that share their leading
- * points, the rows. One row is a warp's (short rows, several a block) or a block's. Threads stride over the
- * row; each reduction is combined by shuffles within a warp and, for a block, through one shared slot a warp.
- * What a row's reductions give stays in registers: buffers of the size of the rows that only this group reads
- * are never in memory.
- *
- * Takes a group when every nest with reductions has the same parallel axes, and every other nest tells by its
- * loads of the rows' results which of its axes are the rows'. */
+/* Which groups rows take, with how many threads a row, at what cost. See rows.h. */
+#include "codegen/strategy/gpu/rows.h"
+
 #include <math.h>
-#include <string.h>
 
-#include "codegen/strategy/gpu/gpu_common.h"
-#include "codegen/strategy/row_group.h"
-
-enum { CONFIG_THREADS, CONFIG_ROWS }; /* threads of a row; rows of a block (more than 1: a warp each) */
-enum { ROWS_OF_WARPS = 8, SHORT_ROW = 1024 };
+enum { MOST_KEPT = 32, MOST_REGISTERS = 96 };
 
 static bool no(struct text *why, const char *reason)
 {
@@ -31,6 +21,121 @@ static bool shuffles(const struct row_group *rows, const struct nest *nest)
     return true;
 }
 
+/* ---- what lies along the rows -------------------------------------------------------------------------------------- */
+
+bool rows_load_is_along(const struct strategy_context *context, const struct rows_plan *plan, uint32_t n, uint32_t buffer,
+                        const expr *indices)
+{
+    const struct definition *body = plan->group.body;
+    const struct nest *nest = &body->nests.items[n];
+    const struct tensor_type *type = &body->buffers.items[buffer].type;
+    const uint32_t count = plan->inner_count[n];
+    if (count == 0 || type->rank < (int)count)
+        return false;
+    const uint32_t skip = (uint32_t)type->rank - count;
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t axis = plan->inner[n][i];
+        const struct expr_node *index = expr_at(body->pool, indices[skip + i]);
+        int64_t value;
+        const bool single = dim_equals_constant(body->pool->dims, nest->extents[axis], 1) &&
+                            expr_constant_int(body->pool, indices[skip + i], &value) && value == 0;
+        if ((!single && (index->op != EXPR_AXIS || index->value != axis)) ||
+            dim_equal(body->pool->dims, type->dims[skip + i], nest->extents[axis]) != 1)
+            return false;
+    }
+    for (uint32_t i = 0; i < skip; i++)
+        for (uint32_t k = 0; k < count; k++)
+            if (gpu_uses_axis(context, indices[i], plan->inner[n][k]))
+                return false;
+    return true;
+}
+
+struct survey {
+    const struct strategy_context *context;
+    struct rows_plan *plan;
+    uint32_t nest;
+    unsigned char *visited;
+    bool along[MAX_BUFFERS];
+    unsigned widest; /* bits of what lies along the rows */
+};
+
+static void survey_loads(struct survey *s, expr e)
+{
+    const struct definition *body = s->plan->group.body;
+    if (s->visited[e])
+        return;
+    s->visited[e] = 1;
+    const struct expr_node *node = expr_at(body->pool, e);
+    if (node->op == EXPR_LOAD && rows_load_is_along(s->context, s->plan, s->nest, (uint32_t)node->value, node->arguments)) {
+        const unsigned bits = dtype_bits(node->dtype);
+        s->along[node->value] = true;
+        s->widest = bits < 8 || node->dtype == DTYPE_BOOL ? 128 : bits > s->widest ? bits : s->widest;
+        return;
+    }
+    for (uint32_t i = 0; i < node->count; i++)
+        survey_loads(s, node->arguments[i]);
+}
+
+static void survey_stores(struct survey *s, const struct nest *nest)
+{
+    const struct definition *body = s->plan->group.body;
+    for (uint32_t i = 0; i < nest->store_count; i++) {
+        const struct nest_store *store = &nest->stores[i];
+        const enum dtype dtype = body->buffers.items[store->buffer].type.dtype;
+        survey_loads(s, store->value);
+        if (!nest->reduction_count) {
+            const unsigned bits = dtype_bits(dtype);
+            s->widest = bits < 8 || dtype == DTYPE_BOOL ? 128 : bits > s->widest ? bits : s->widest;
+        }
+    }
+}
+
+static void find_inner(struct rows_plan *plan, uint32_t n)
+{
+    const struct nest *nest = &plan->group.body->nests.items[n];
+    const uint32_t from = nest->reduction_count ? nest->rank : 0,
+                   to = nest->reduction_count ? nest->rank + nest->reduce_rank : nest->rank;
+    plan->inner_count[n] = 0;
+    for (uint32_t i = from; i < to; i++)
+        if (plan->group.row_axis[n][i] < 0)
+            plan->inner[n][plan->inner_count[n]++] = i;
+}
+
+bool rows_plan_make(const struct strategy_context *context, struct rows_plan *plan, struct text *why)
+{
+    if (!find_row_group(context, &plan->group, why))
+        return false;
+    const struct definition *body = plan->group.body;
+    struct dims *dims = body->pool->dims;
+    struct survey survey = {.context = context, .plan = plan, .widest = 8};
+    plan->length = DIM_NONE;
+    bool same = true;
+    for (uint32_t n = 0; n < body->nests.count; n++) {
+        const struct nest *nest = &body->nests.items[n];
+        if (!shuffles(&plan->group, nest))
+            return no(why, "a reduction of a type that warps do not shuffle");
+        find_inner(plan, n);
+        dim length = dim_constant(dims, 1);
+        for (uint32_t i = 0; i < plan->inner_count[n]; i++)
+            length = dim_mul(dims, length, nest->extents[plan->inner[n][i]]);
+        same = same && length && (n == 0 || dim_equal(dims, length, plan->length) == 1);
+        plan->length = length;
+        survey.nest = n;
+        survey.visited = arena_new_array(context->arena, unsigned char, body->pool->nodes.count);
+        for (uint32_t r = 0; r < nest->reduction_count; r++)
+            survey_loads(&survey, nest->reductions[r].body);
+        survey_stores(&survey, nest);
+    }
+    plan->length = same ? plan->length : DIM_NONE;
+    plan->kept_loads = 0;
+    for (uint32_t i = 0; i < body->buffers.count; i++)
+        plan->kept_loads += survey.along[i];
+    plan->vector = same && 4 * survey.widest <= 128 && dim_divisible(dims, plan->length, 4) ? 4 : 1;
+    return true;
+}
+
+/* ---- choice --------------------------------------------------------------------------------------------------------- */
+
 /* Of the longest reduction. */
 static double row_length(const struct strategy_context *context)
 {
@@ -46,269 +151,74 @@ static double row_length(const struct strategy_context *context)
 
 static bool rows_fits(const struct strategy_context *context, struct text *why)
 {
-    struct row_group rows;
-    if (!find_row_group(context, &rows, why))
-        return false;
-    for (uint32_t n = 0; n < context->group->body.nests.count; n++)
-        if (!shuffles(&rows, &context->group->body.nests.items[n]))
-            return no(why, "a reduction of a type that warps do not shuffle");
-    return row_length(context) >= (double)WARP / 2 || no(why, "rows shorter than half a warp");
+    struct rows_plan *plan = arena_new(context->arena, struct rows_plan);
+    return rows_plan_make(context, plan, why) &&
+           (row_length(context) >= (double)WARP / 2 || no(why, "rows shorter than half a warp"));
+}
+
+/* Elements that each of `threads` keeps of a row of this length: whole accesses; 0: too many. */
+static int32_t kept_elements(const struct rows_plan *plan, double length, int32_t threads)
+{
+    const double accesses = ceil(length / (threads * (double)plan->vector));
+    const double kept = fmax(accesses, 1) * plan->vector;
+    return plan->length == DIM_NONE || plan->kept_loads == 0 || kept > MOST_KEPT ||
+                   kept * plan->kept_loads > MOST_REGISTERS
+               ? 0
+               : (int32_t)kept;
 }
 
 static uint32_t rows_candidates(const struct strategy_context *context, struct config *out, uint32_t limit)
 {
-    struct row_group rows;
+    static const int32_t threads[] = {32, 64, 128, 256, 512, 1024};
+    enum { ROWS_OF_WARPS = 4 };
+    struct rows_plan *plan = arena_new(context->arena, struct rows_plan);
     struct text why;
     text_init(&why, context->arena);
-    if (!limit || !find_row_group(context, &rows, &why))
+    if (!rows_plan_make(context, plan, &why))
         return 0;
-    double length = row_length(context);
-    int threads = length <= (double)SHORT_ROW ? WARP : length <= 8192 ? 256 : 1024;
-    out[0] = (struct config){
-        .value = {[CONFIG_THREADS] = threads, [CONFIG_ROWS] = threads == WARP ? ROWS_OF_WARPS : 1}};
-    return 1;
+    const double length = row_length(context);
+    uint32_t count = 0;
+    for (size_t i = 0; i < sizeof threads / sizeof threads[0] && count < limit; i++) {
+        /* More threads than accesses only idle. */
+        if (i > 0 && threads[i - 1] * (double)plan->vector >= length)
+            break;
+        out[count++] = (struct config){.value = {[ROWS_THREADS] = threads[i],
+                                                 [ROWS_ROWS] = threads[i] == WARP ? ROWS_OF_WARPS : 1,
+                                                 [ROWS_KEPT] = kept_elements(plan, length, threads[i])}};
+    }
+    return count;
 }
 
 static double rows_cost(const struct strategy_context *context, const struct config *config)
 {
-    const double launch = 2e-6, combine = 0.3e-6;
-    struct row_group rows;
+    const double launch = 2e-6, memory = 0.7e-6, warp_combine = 0.08e-6, block_combine = 0.12e-6, element = 3e-9;
+    struct rows_plan *plan = arena_new(context->arena, struct rows_plan);
     struct text why;
     text_init(&why, context->arena);
-    if (!find_row_group(context, &rows, &why))
+    if (!rows_plan_make(context, plan, &why))
         return INFINITY;
-    double traffic = launch + gpu_traffic(context, true), roofline = gpu_roofline(context, 0.8, 0.2);
-    double chain = 6e-9 * row_length(context) / config->value[CONFIG_THREADS] +
-                   combine * context->group->body.nests.count;
-    return chain + (traffic > roofline ? traffic : roofline);
-}
-
-/* ---- building
- * ------------------------------------------------------------------------------------------------------- */
-
-struct row_builder {
-    struct gpu_kernel k;
-    struct row_group rows;
-    const struct config *config;
-    expr row_axes[MAX_AXES];
-    expr lane; /* thread within the row */
-    expr row_values[MAX_BUFFERS];
-    uint32_t shared[DTYPE_COUNT]; /* [accumulator type]: one slot a warp; UINT32_MAX: none yet */
-};
-
-static expr row_value(void *user, uint32_t buffer, uint32_t rank, const expr *indices)
-{
-    const struct row_builder *b = user;
-    (void)rank;
-    (void)indices;
-    return b->row_values[buffer];
-}
-
-static struct lowering row_lowering(struct row_builder *b, const expr *axes, const expr *reduced)
-{
-    struct lowering lowering = gpu_lowering(&b->k, axes, reduced);
-    lowering.value = row_value;
-    lowering.user = b;
-    return lowering;
-}
-
-/* The loop of a row's threads over `extents` (the axes that are not the rows'); axes[] gets their values. */
-static void row_loop(struct row_builder *b, struct block *at, uint32_t n, bool reduced, expr *axes,
-                     struct block *body)
-{
-    const struct nest *nest = &b->rows.body->nests.items[n];
-    struct kernel *kernel = b->k.kernel;
-    struct exprs *pool = kernel->pool;
-    uint32_t inner[MAX_AXES], count = 0;
-    uint32_t from = reduced ? nest->rank : 0, to = reduced ? nest->rank + nest->reduce_rank : nest->rank;
-    dim length = dim_constant(pool->dims, 1);
-    for (uint32_t i = from; i < to; i++)
-        if (b->rows.row_axis[n][i] < 0) {
-            inner[count++] = i;
-            length = dim_mul(pool->dims, length, nest->extents[i]);
-        }
-    expr position;
-    build_for(at, "i", b->lane, kernel_dim(kernel, length),
-              expr_index(pool, b->config->value[CONFIG_THREADS]), LOOP_SERIAL, body, &position);
-    expr rest = position;
-    for (uint32_t i = count; i-- > 0;) {
-        expr extent = kernel_dim(kernel, nest->extents[inner[i]]);
-        axes[inner[i]] =
-            i ? build_declare(body, "axis", expr_binary(pool, EXPR_INDEX_MOD, rest, extent)) : rest;
-        if (i)
-            rest = build_declare(body, "rest", expr_binary(pool, EXPR_INDEX_DIV, rest, extent));
-    }
-}
-
-/* Every thread of the row gets the combination of all its threads' values. */
-static expr combine_row(struct row_builder *b, struct block *at, enum reduce_op op, expr partial)
-{
-    struct kernel *kernel = b->k.kernel;
-    struct exprs *pool = kernel->pool;
-    enum dtype dtype = expr_at(pool, partial)->dtype;
-    int threads = b->config->value[CONFIG_THREADS];
-    for (int mask = WARP / 2; mask > 0; mask /= 2) {
-        struct expr_node shuffle = {.op = EXPR_SHUFFLE_XOR,
-                                    .dtype = dtype,
-                                    .lanes = 1,
-                                    .count = 1,
-                                    .value = mask,
-                                    .arguments = &partial};
-        partial = build_declare(at, "all", gpu_combine(pool, op, partial, expr_make(pool, &shuffle)));
-    }
-    if (threads == WARP)
-        return partial;
-    uint32_t *slot = &b->shared[dtype];
-    int64_t warps = threads / WARP;
-    if (*slot == UINT32_MAX)
-        *slot = kernel_memory_add(kernel, &(struct kernel_memory){.space = MEMORY_SHARED,
-                                                                  .dtype = dtype,
-                                                                  .lanes = 1,
-                                                                  .count = warps,
-                                                                  .label = "warps",
-                                                                  .alignment = 16});
-    expr warp = expr_binary(pool, EXPR_INDEX_DIV, b->lane, expr_index(pool, WARP));
-    expr leads =
-        expr_binary(pool, EXPR_EQUAL, expr_binary(pool, EXPR_INDEX_MOD, b->lane, expr_index(pool, WARP)),
-                    expr_index(pool, 0));
-    struct block then;
-    build_barrier(at); /* the slots may still be read for the reduction before */
-    build_if(at, leads, &then, NULL);
-    build_store(&then, *slot, warp, partial);
-    build_barrier(at);
-    uint32_t total = build_mutable(at, "row", kernel_element(kernel, *slot, expr_index(pool, 0), 1));
-    struct block body;
-    expr w;
-    build_for(at, "w", expr_index(pool, 1), expr_index(pool, warps), 0, LOOP_UNROLL, &body, &w);
-    build_assign(&body, total,
-                 gpu_combine(pool, op, kernel_variable(kernel, total), kernel_element(kernel, *slot, w, 1)));
-    return kernel_variable(kernel, total);
-}
-
-static void store_rows(struct row_builder *b, struct block *at, uint32_t n, const expr *axes,
-                       const expr *reduced)
-{
-    const struct nest *nest = &b->rows.body->nests.items[n];
-    struct exprs *pool = b->k.kernel->pool;
-    struct lowering lowering = row_lowering(b, axes, reduced);
-    struct block first;
-    bool guarded = false;
-    for (uint32_t s = 0; s < nest->store_count; s++) {
-        const struct nest_store *store = &nest->stores[s];
-        expr value = lower_expr(&lowering, store->value);
-        if (b->rows.is_row_value[store->buffer]) {
-            b->row_values[store->buffer] = build_declare(at, "row", value);
-            continue;
-        }
-        if (!guarded)
-            build_if(at, expr_binary(pool, EXPR_EQUAL, b->lane, expr_index(pool, 0)), &first, NULL);
-        guarded = true;
-        gpu_store(&b->k, &first, &lowering, store, axes, value);
-    }
-}
-
-static void build_reduction_nest(struct row_builder *b, struct block *at, uint32_t n)
-{
-    const struct nest *nest = &b->rows.body->nests.items[n];
-    struct kernel *kernel = b->k.kernel;
-    struct exprs *pool = kernel->pool;
-    expr axes[MAX_AXES] = {0}, reduced[MAX_AXES] = {0};
-    uint32_t partials[MAX_AXES];
-    memcpy(axes, b->row_axes, sizeof axes);
-    for (uint32_t r = 0; r < nest->reduction_count; r++) {
-        enum dtype dtype = expr_at(b->rows.body->pool, nest->reductions[r].body)->dtype;
-        partials[r] = build_mutable(at, "partial", gpu_neutral(pool, nest->reductions[r].op, dtype));
-    }
-    struct block body;
-    row_loop(b, at, n, true, axes, &body);
-    struct lowering lowering = row_lowering(b, axes, NULL);
-    for (uint32_t r = 0; r < nest->reduction_count; r++)
-        build_assign(&body, partials[r],
-                     gpu_combine(pool, nest->reductions[r].op, kernel_variable(kernel, partials[r]),
-                                 lower_expr(&lowering, nest->reductions[r].body)));
-    for (uint32_t r = 0; r < nest->reduction_count; r++)
-        reduced[r] = combine_row(b, at, nest->reductions[r].op, kernel_variable(kernel, partials[r]));
-    store_rows(b, at, n, b->row_axes, reduced);
-}
-
-static void build_map_nest(struct row_builder *b, struct block *at, uint32_t n)
-{
-    const struct nest *nest = &b->rows.body->nests.items[n];
-    expr axes[MAX_AXES] = {0};
-    for (uint32_t i = 0; i < nest->rank; i++)
-        if (b->rows.row_axis[n][i] >= 0)
-            axes[i] = b->row_axes[b->rows.row_axis[n][i]];
-    struct block body;
-    row_loop(b, at, n, false, axes, &body);
-    struct lowering lowering = row_lowering(b, axes, NULL);
-    for (uint32_t s = 0; s < nest->store_count; s++)
-        gpu_store(&b->k, &body, &lowering, &nest->stores[s], axes,
-                  lower_expr(&lowering, nest->stores[s].value));
-}
-
-/* Opens the kernel: which row this is, and whether it exists. */
-static struct block begin_row(struct row_builder *b)
-{
-    struct kernel *kernel = b->k.kernel;
-    struct exprs *pool = kernel->pool;
-    struct dims *dims = pool->dims;
-    int threads = b->config->value[CONFIG_THREADS], rows = b->config->value[CONFIG_ROWS];
-    dim count = dim_constant(dims, 1);
-    for (uint32_t i = 0; i < b->rows.rank; i++)
-        count = dim_mul(dims, count, b->rows.extents[i]);
-    kernel->grid[0] = dim_ceil_div(dims, count, dim_constant(dims, rows));
-    kernel->block[0] = (uint32_t)threads;
-    kernel->block[1] = (uint32_t)rows;
-    struct block top = {.kernel = kernel, .at = &kernel->body}, inside = top;
-    b->lane = build_declare(&top, "lane", kernel_thread_index(kernel, 0, dim_constant(dims, threads)));
-    expr row = kernel_block_index(kernel, 0, rows == 1 ? count : DIM_NONE);
-    if (rows > 1) {
-        expr first = expr_binary(pool, EXPR_MUL, row, expr_index(pool, rows));
-        row = build_declare(
-            &top, "row",
-            expr_binary(pool, EXPR_ADD, first, kernel_thread_index(kernel, 1, dim_constant(dims, rows))));
-        build_if(&top, expr_binary(pool, EXPR_LESS, row, kernel_dim(kernel, count)), &inside, NULL);
-    } else {
-        row = build_declare(&top, "row", row);
-    }
-    expr rest = row;
-    for (uint32_t i = b->rows.rank; i-- > 0;) {
-        expr extent = kernel_dim(kernel, b->rows.extents[i]);
-        b->row_axes[i] =
-            i ? build_declare(&inside, "r", expr_binary(pool, EXPR_INDEX_MOD, rest, extent)) : rest;
-        if (i)
-            rest = build_declare(&inside, "rest", expr_binary(pool, EXPR_INDEX_DIV, rest, extent));
-    }
-    return inside;
-}
-
-static bool rows_build(const struct strategy_context *context, const struct config *config,
-                       struct lowered_group *out, struct text *why)
-{
-    struct row_builder *b = arena_new(context->arena, struct row_builder);
-    b->config = config;
-    memset(b->shared, 0xff, sizeof b->shared);
-    if (!find_row_group(context, &b->rows, why))
-        return false;
-    gpu_kernel_begin(&b->k, context, "gpu_rows", 0, b->rows.body->nests.count, b->rows.is_row_value);
-    b->k.kernel->summary = gpu_summary(context, "Rows", 0);
-    b->k.kernel->config = arena_printf(context->arena, "threads=%d, rows=%d",
-                                       (int)config->value[CONFIG_THREADS], (int)config->value[CONFIG_ROWS]);
-    struct block at = begin_row(b);
-    for (uint32_t n = 0; n < b->rows.body->nests.count; n++) {
-        if (b->rows.body->nests.items[n].reduction_count)
-            build_reduction_nest(b, &at, n);
-        else
-            build_map_nest(b, &at, n);
-    }
-    gpu_kernel_end(&b->k, out);
-    return true;
+    const struct machine *machine = context->machine;
+    const double threads = config->value[ROWS_THREADS], kept = config->value[ROWS_KEPT];
+    const uint32_t nests = context->group->body.nests.count;
+    dim rows = dim_constant(context->group->body.pool->dims, 1);
+    for (uint32_t i = 0; i < plan->group.rank; i++)
+        rows = dim_mul(context->group->body.pool->dims, rows, plan->group.extents[i]);
+    const double registers = 32 + kept * plan->kept_loads;
+    const double at_once = machine->multiprocessors *
+                           fmin(machine->threads / threads, machine->registers / (registers * threads));
+    const double each = ceil(row_length(context) / threads);
+    /* A row that is not kept is read again, from a cache, by each nest. */
+    double row = (kept > 0 ? memory : memory + 0.3e-6 * (nests - 1)) + each * nests * element;
+    row += nests * (warp_combine + (threads > WARP ? block_combine : 0));
+    const double waves = fmax(1, gpu_size(context, rows) / at_once);
+    const double traffic = kept > 0 ? 0 : gpu_traffic(context, true);
+    return launch + fmax(waves * row, fmax(traffic, gpu_roofline(context, 0.85, 0.3) - launch));
 }
 
 static void rows_describe(const struct config *config, struct text *out)
 {
-    text_printf(out, "threads=%d, rows=%d", (int)config->value[CONFIG_THREADS],
-                (int)config->value[CONFIG_ROWS]);
+    text_printf(out, "threads=%d, rows=%d, kept=%d", (int)config->value[ROWS_THREADS], (int)config->value[ROWS_ROWS],
+                (int)config->value[ROWS_KEPT]);
 }
 
 const struct strategy gpu_rows = {
