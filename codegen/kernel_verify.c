@@ -62,7 +62,9 @@ static bool check_access(struct verifier *v, int64_t number, expr index, enum dt
         return wrong(v, "an index that is no i64");
     if (memory->dtype != dtype)
         return wrong(v, "an access whose type is not its memory's");
-    if (memory->space == MEMORY_REGISTER && (lanes != memory->lanes || !constant_index(v, index, 0)))
+    /* On CUDA several neighbouring registers may be moved at once. */
+    const bool lanes_fit = lanes == memory->lanes || (v->cuda && memory->lanes == 1 && memory->alignment >= 16);
+    if (memory->space == MEMORY_REGISTER && (!lanes_fit || !constant_index(v, index, 0)))
         return wrong(v,
                      "registers with another vector length or an index that is not constant after unrolling");
     return true;

@@ -16,7 +16,7 @@ static bool widen_list(struct cuda_printer *p, const struct statement_list *list
     bool changed = false;
     for (const struct statement *s = list->first; s; s = s->next) {
         if ((s->kind == STATEMENT_DECLARE || s->kind == STATEMENT_ASSIGN) && !p->wide_variable[s->variable] &&
-            p->kernel->variables.items[s->variable].dtype == DTYPE_I64 && !cuda_is_narrow(p, s->value)) {
+            p->kernel->variables.items[s->variable].dtype == DTYPE_I64 && !cuda_is_index(p, s->value)) {
             p->wide_variable[s->variable] = true;
             changed = true;
         }
@@ -29,7 +29,7 @@ static bool widen_list(struct cuda_printer *p, const struct statement_list *list
 static void find_wide_variables(struct cuda_printer *p)
 {
     do
-        memset(p->narrow, -1, p->kernel->pool->nodes.count);
+        memset(p->index, -1, p->kernel->pool->nodes.count);
     while (widen_list(p, &p->kernel->body));
 }
 
@@ -368,7 +368,8 @@ static void put_arrays(struct cuda_printer *p)
                         p->memories[i], type, offset);
             offset += memory_bytes(memory);
         } else {
-            text_printf(p->out, "    %s", memory->space == MEMORY_SHARED ? "__shared__ __align__(16) " : "");
+            text_printf(p->out, "    %s%s", memory->space == MEMORY_SHARED ? "__shared__ " : "",
+                        memory->space == MEMORY_SHARED || memory->alignment >= 16 ? "__align__(16) " : "");
             if (memory->lanes > 1)
                 text_printf(p->out, "%sx%u ", dtype_name(memory->dtype), (unsigned)memory->lanes);
             else
@@ -429,7 +430,7 @@ static struct cuda_printer new_printer(const struct kernel *kernel, struct text 
         .kernel = kernel,
         .out = out,
         .wide_variable = arena_new_array(arena, bool, kernel->variables.count + 1),
-        .narrow = arena_new_array(arena, signed char, nodes),
+        .index = arena_new_array(arena, signed char, nodes),
         .uses = arena_new_array(arena, uint32_t, nodes),
         .names = arena_new_array(arena, const char *, nodes),
         .variables = arena_new_array(arena, const char *, kernel->variables.count + 1),

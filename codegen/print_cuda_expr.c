@@ -43,11 +43,11 @@ const char *cuda_storage_type(enum dtype dtype)
     }
 }
 
-static bool narrow_leaf(const struct cuda_printer *p, const struct expr_node *node)
+static bool index_leaf(const struct cuda_printer *p, const struct expr_node *node)
 {
     switch (node->op) {
     case EXPR_CONSTANT:
-        return node->value >= INT32_MIN && node->value <= INT32_MAX;
+        return p->kernel->index_bits == 64 || (node->value >= INT32_MIN && node->value <= INT32_MAX);
     case EXPR_VARIABLE:
         return !p->wide_variable[node->value];
     case EXPR_DIM:
@@ -59,23 +59,29 @@ static bool narrow_leaf(const struct cuda_printer *p, const struct expr_node *no
     }
 }
 
-/* Bounded by the expression's height: collect() names what stands too high, and narrow is memorised bottom up
- * there. */
-bool cuda_is_narrow(struct cuda_printer *p, expr e)
+/* Made of loop variables, thread and block indices, dims and constants alone: it does not wrap. Bounded by
+ * the expression's height: collect() names what stands too high, and the answer is memorised bottom up there.
+ */
+bool cuda_is_index(struct cuda_printer *p, expr e)
 {
     const struct expr_node *node = expr_at(p->kernel->pool, e);
-    if (node->dtype != DTYPE_I64 || p->kernel->index_bits != 32)
+    if (node->dtype != DTYPE_I64)
         return false;
-    if (p->narrow[e] >= 0)
-        return p->narrow[e];
-    bool narrow = narrow_leaf(p, node);
-    if (!narrow && node->count && expr_class_of(node->op) == EXPR_ARITHMETIC) {
-        narrow = true;
+    if (p->index[e] >= 0)
+        return p->index[e];
+    bool index = index_leaf(p, node);
+    if (!index && node->count && expr_class_of(node->op) == EXPR_ARITHMETIC) {
+        index = true;
         for (uint32_t i = node->op == EXPR_SELECT ? 1 : 0; i < node->count; i++)
-            narrow = narrow && cuda_is_narrow(p, node->arguments[i]);
+            index = index && cuda_is_index(p, node->arguments[i]);
     }
-    p->narrow[e] = narrow;
-    return narrow;
+    p->index[e] = index;
+    return index;
+}
+
+bool cuda_is_narrow(struct cuda_printer *p, expr e)
+{
+    return p->kernel->index_bits == 32 && cuda_is_index(p, e);
 }
 
 const char *cuda_expr_type(struct cuda_printer *p, expr e)
@@ -303,26 +309,71 @@ static void put_convert(struct cuda_printer *p, expr e, int precedence)
     put_prefix(p, cast, node->arguments[0], precedence);
 }
 
-/* Floats and narrow indices by C's operators; data integers by functions that wrap. */
+/* name_i32(...): a function of the prelude, for this type. */
+static void put_typed_call(struct cuda_printer *p, const char *name, const struct expr_node *node)
+{
+    put_call(p, arena_printf(p->out->arena, "%s_%s", name, dtype_name(node->dtype)), node);
+}
+
+/* C's own minimum of integers, whose operands must be of one type. */
+static void put_integer_limit(struct cuda_printer *p, expr e, const char *name)
+{
+    const struct expr_node *node = expr_at(p->kernel->pool, e);
+    const bool wide = node->dtype == DTYPE_I64 && !cuda_is_narrow(p, e);
+    text_printf(p->out, "%s(", name);
+    for (uint32_t i = 0; i < node->count; i++) {
+        const bool cast = wide && cuda_is_narrow(p, node->arguments[i]);
+        text_put(p->out, i ? ", " : "");
+        text_put(p->out, cast ? "(long long)" : "");
+        cuda_put_expr(p, node->arguments[i], cast ? CUDA_PRIMARY : CUDA_ANY);
+    }
+    text_put(p->out, ")");
+}
+
+static void put_limit(struct cuda_printer *p, expr e)
+{
+    const struct expr_node *node = expr_at(p->kernel->pool, e);
+    const bool least = node->op == EXPR_MIN;
+    if (dtype_is_float(node->dtype))
+        put_typed_call(p, least ? "minimum" : "maximum", node);
+    else
+        put_integer_limit(p, e, least ? "min" : "max");
+}
+
+/* By a constant the compiler makes a multiplication of it either way. */
+static void put_index_division(struct cuda_printer *p, expr e, int precedence)
+{
+    const struct expr_node *node = expr_at(p->kernel->pool, e);
+    const bool division = node->op == EXPR_INDEX_DIV;
+    if (expr_at(p->kernel->pool, node->arguments[1])->op == EXPR_CONSTANT)
+        put_infix(p, division ? "/" : "%", CUDA_TERM, node, precedence);
+    else
+        put_call(p,
+                 arena_printf(p->out->arena, "%s_i%d", division ? "index_div" : "index_mod",
+                              cuda_is_narrow(p, e) ? 32 : 64),
+                 node);
+}
+
+/* Floats and indices by C's operators; data integers by functions that wrap. */
 static bool put_arithmetic(struct cuda_printer *p, expr e, int precedence)
 {
     const struct expr_node *node = expr_at(p->kernel->pool, e);
     bool is_float = dtype_is_float(node->dtype), is_unsigned = dtype_class(node->dtype) == DTYPE_CLASS_UINT;
-    bool plain = is_float || is_unsigned || cuda_is_narrow(p, e);
+    bool plain = is_float || is_unsigned || cuda_is_index(p, e);
     switch (node->op) {
     case EXPR_ADD: {
         const struct expr_node *right = expr_at(p->kernel->pool, node->arguments[1]);
-        bool subtracts =
-            cuda_is_narrow(p, e) && right->op == EXPR_CONSTANT && right->value < 0 && !right->extent;
+        bool subtracts = cuda_is_index(p, e) && right->op == EXPR_CONSTANT && right->value < 0 &&
+                         right->value > INT32_MIN && !right->extent;
         plain ? put_infix(p, subtracts ? "-" : "+", CUDA_SUM, node, precedence)
-              : put_call(p, "wrap_add", node);
+              : put_typed_call(p, "wrap_add", node);
         return true;
     }
     case EXPR_SUB:
-        plain ? put_infix(p, "-", CUDA_SUM, node, precedence) : put_call(p, "wrap_sub", node);
+        plain ? put_infix(p, "-", CUDA_SUM, node, precedence) : put_typed_call(p, "wrap_sub", node);
         return true;
     case EXPR_MUL:
-        plain ? put_infix(p, "*", CUDA_TERM, node, precedence) : put_call(p, "wrap_mul", node);
+        plain ? put_infix(p, "*", CUDA_TERM, node, precedence) : put_typed_call(p, "wrap_mul", node);
         return true;
     case EXPR_DIV:
         put_infix(p, "/", CUDA_TERM, node, precedence);
@@ -331,32 +382,25 @@ static bool put_arithmetic(struct cuda_printer *p, expr e, int precedence)
         put_infix(p, "%", CUDA_TERM, node, precedence);
         return true;
     case EXPR_NEG:
-        plain ? put_prefix(p, "-", node->arguments[0], precedence) : put_call(p, "wrap_neg", node);
+        plain ? put_prefix(p, "-", node->arguments[0], precedence) : put_typed_call(p, "wrap_neg", node);
         return true;
     case EXPR_INDEX_DIV:
-    case EXPR_INDEX_MOD: {
-        /* By a constant the compiler makes a multiplication of it either way. */
-        bool division = node->op == EXPR_INDEX_DIV;
-        if (expr_at(p->kernel->pool, node->arguments[1])->op == EXPR_CONSTANT)
-            put_infix(p, division ? "/" : "%", CUDA_TERM, node, precedence);
-        else
-            put_call(p, division ? "index_div" : "index_mod", node);
+    case EXPR_INDEX_MOD:
+        put_index_division(p, e, precedence);
         return true;
-    }
     case EXPR_ABS:
-        put_call(p, is_float ? (node->dtype == DTYPE_F32 ? "fabsf" : "fabs") : "wrap_abs", node);
+        is_float ? put_call(p, node->dtype == DTYPE_F32 ? "fabsf" : "fabs", node)
+                 : put_typed_call(p, "wrap_abs", node);
         return true;
     case EXPR_MIN:
-        put_call(p, cuda_is_narrow(p, e) ? "min" : "minimum", node);
-        return true;
     case EXPR_MAX:
-        put_call(p, cuda_is_narrow(p, e) ? "max" : "maximum", node);
+        put_limit(p, e);
         return true;
     case EXPR_SHIFT_LEFT:
-        put_call(p, "shift_left", node);
+        put_typed_call(p, "shift_left", node);
         return true;
     case EXPR_SHIFT_RIGHT:
-        put_call(p, "shift_right", node);
+        put_typed_call(p, "shift_right", node);
         return true;
     default:
         return false;

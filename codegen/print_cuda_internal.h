@@ -7,18 +7,18 @@
 struct cuda_printer {
     const struct kernel *kernel;
     struct text *out;
-    unsigned depth;           /* of blocks, for indentation */
-    bool *wide_variable;      /* [variable]: an i64 that may not fit 32 bits */
-    signed char *narrow;      /* [node]: 1 fits 32 bits, 0 not, -1 not known yet */
-    uint32_t *uses;           /* [node]: within this statement */
-    const char **names;       /* [node]: of its temporary within this statement; NULL: none */
-    const char **variables;   /* [variable]: its name, once declared */
-    const char **memories;    /* [memory] */
-    const char **dims;        /* [position among the parameters] */
-    const char **constants;   /* [tag - 1]: names of those that are used; NULL: not yet */
-    bool *unrolled;           /* [variable]: of an unrolled loop */
-    VEC(const char *) taken;  /* names that are visible here */
-    VEC(expr) order;          /* nodes of this statement, arguments before users */
+    unsigned depth;          /* of blocks, for indentation */
+    bool *wide_variable;     /* [variable]: an i64 that may not fit 32 bits */
+    signed char *index;      /* [node]: 1 index arithmetic alone, 0 not, -1 not known yet */
+    uint32_t *uses;          /* [node]: within this statement */
+    const char **names;      /* [node]: of its temporary within this statement; NULL: none */
+    const char **variables;  /* [variable]: its name, once declared */
+    const char **memories;   /* [memory] */
+    const char **dims;       /* [position among the parameters] */
+    const char **constants;  /* [tag - 1]: names of those that are used; NULL: not yet */
+    bool *unrolled;          /* [variable]: of an unrolled loop */
+    VEC(const char *) taken; /* names that are visible here */
+    VEC(expr) order;         /* nodes of this statement, arguments before users */
 };
 
 /* A name made of the label that nothing visible has; taken until the scope ends. */
@@ -28,7 +28,8 @@ const char *cuda_value_type(enum dtype dtype);
 const char *cuda_storage_type(enum dtype dtype);
 /* The type of an expression's value: int for a narrow i64. */
 const char *cuda_expr_type(struct cuda_printer *p, expr e);
-bool cuda_is_narrow(struct cuda_printer *p, expr e);
+bool cuda_is_index(struct cuda_printer *p, expr e);
+bool cuda_is_narrow(struct cuda_printer *p, expr e); /* of 32 bits */
 
 /* DEVICE float name(float x): the value over the kernel's variables, which are the parameters. */
 void cuda_put_function(const struct kernel *kernel, const char *name, expr value, struct text *out);

@@ -36,14 +36,16 @@ struct gpu_run {
     uint64_t derived_bytes[4];
 };
 
-/* False: there is no such run: the case's candidates, then the first one with 64-bit indices. `machine`: a CUDA one. */
+/* False: there is no such run: the case's candidates, then the first one with 64-bit indices. `machine`: a
+ * CUDA one. */
 bool gpu_run_make(struct gpu_run *run, struct arena *arena, const struct gpu_case *from,
                   const struct machine *machine, uint32_t number);
-/* Of all candidates, the cheapest `each` of every tile (the configuration's first four numbers); returns how many. */
-uint32_t gpu_run_variety(struct arena *arena, const struct gpu_case *from, const struct machine *machine, uint32_t each,
-                         struct config *out, uint32_t limit);
-void gpu_run_build(struct gpu_run *run, struct arena *arena, const struct gpu_case *from, const struct machine *machine,
-                   const struct config *config);
+/* Of all candidates, the cheapest `each` of every tile (the configuration's first four numbers); returns how
+ * many. */
+uint32_t gpu_run_variety(struct arena *arena, const struct gpu_case *from, const struct machine *machine,
+                         uint32_t each, struct config *out, uint32_t limit);
+void gpu_run_build(struct gpu_run *run, struct arena *arena, const struct gpu_case *from,
+                   const struct machine *machine, const struct config *config);
 uint64_t gpu_run_bytes(const struct gpu_run *run, const struct tensor_type *type);
 void gpu_run_describe(const struct gpu_run *run, struct text *out);
 void gpu_run_expect(struct gpu_run *run);

@@ -41,7 +41,8 @@ static double thread_registers(const struct contraction_plan *plan, const int32_
     const double words = dtype_bits(plan->dtype) / 32.0;
     double own = v[CONFIG_OWN_ROWS] * (plan->operands[SIDE_ROWS].along_depth ? 4.0 : 1.0) +
                  v[CONFIG_OWN_COLUMNS] * (plan->operands[SIDE_COLUMNS].along_depth ? 4.0 : 1.0);
-    return words * (v[CONFIG_OWN_ROWS] * v[CONFIG_OWN_COLUMNS] + own) + 40;
+    return contraction_resident_blocks(v) ? 128
+                                          : words * (v[CONFIG_OWN_ROWS] * v[CONFIG_OWN_COLUMNS] + own) + 40;
 }
 
 static double threads_of(const int32_t *v)

@@ -68,6 +68,8 @@ bool contraction_plan_make(const struct strategy_context *context, struct contra
                            struct text *why);
 /* Tiles of this depth are possible: a step has one tap. */
 bool contraction_depth_fits(const struct contraction_plan *plan, int64_t depth);
+/* Of __launch_bounds__; 0: as the compiler likes. */
+uint32_t contraction_resident_blocks(const int32_t *config);
 uint64_t contraction_shared_bytes(const struct contraction_plan *plan, const struct config *config);
 bool contraction_build(const struct strategy_context *context, const struct contraction_plan *plan,
                        const struct config *config, struct lowered_group *out);

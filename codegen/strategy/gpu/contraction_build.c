@@ -106,11 +106,8 @@ static void load_depths(struct builder *b, struct block *at, enum side side, exp
     expr i;
     build_for(at, "i", number(b, 0), own_name(b, side), 0, LOOP_UNROLL, &body, &i);
     const expr place = contraction_tile_index(b, fill, stage, k, own_position(b, side, i));
-    const expr vector =
-        build_declare(&body, "vector", kernel_element(b->k.kernel, fill->tile, place, (uint16_t)lanes));
-    for (int64_t lane = 0; lane < lanes; lane++)
-        build_store(&body, b->own[side], add(b, scaled(b, i, lanes), number(b, lane)),
-                    kernel_lane(b->k.kernel, vector, (uint32_t)lane));
+    build_store(&body, b->own[side], scaled(b, i, lanes),
+                kernel_element(b->k.kernel, fill->tile, place, (uint16_t)lanes));
 }
 
 /* Along the rows or columns: the own ones at one depth, run by run. */
@@ -123,11 +120,7 @@ static void load_own(struct builder *b, struct block *at, enum side side, expr s
     if (own_count(b, side) > lanes)
         build_for(at, "i", number(b, 0), own_name(b, side), number(b, lanes), LOOP_UNROLL, &body, &i);
     const expr place = contraction_tile_index(b, fill, stage, k, own_position(b, side, i));
-    const expr vector =
-        build_declare(&body, "vector", kernel_element(b->k.kernel, fill->tile, place, (uint16_t)lanes));
-    for (int64_t lane = 0; lane < lanes; lane++)
-        build_store(&body, b->own[side], add(b, i, number(b, lane)),
-                    kernel_lane(b->k.kernel, vector, (uint32_t)lane));
+    build_store(&body, b->own[side], i, kernel_element(b->k.kernel, fill->tile, place, (uint16_t)lanes));
 }
 
 /* sum[r][c] += a[r] * b[c] at one depth; `lane` of the depths that load_depths brought. */
@@ -268,12 +261,13 @@ static void build_main(struct builder *b, struct lowered_group *out, uint32_t pa
     contraction_fill_begin(b, &top, SIDE_ROWS);
     contraction_fill_begin(b, &top, SIDE_COLUMNS);
     const int64_t sums = own_count(b, SIDE_ROWS) * own_count(b, SIDE_COLUMNS), lanes = b->plan->lanes;
+    kernel->min_blocks = contraction_resident_blocks(b->config);
     static const char *const labels[] = {"left", "right"};
-    b->sum = contraction_registers(b, b->plan->dtype, sums, "sum");
+    b->sum = gpu_registers(&b->k, b->plan->dtype, sums, "sum");
     for (int side = 0; side < 2; side++) {
         const int64_t depths = b->fills[side].operand->along_depth ? lanes : 1;
         b->own[side] =
-            contraction_registers(b, b->plan->dtype, own_count(b, (enum side)side) * depths, labels[side]);
+            gpu_registers(&b->k, b->plan->dtype, own_count(b, (enum side)side) * depths, labels[side]);
     }
     build_for(&top, "i", number(b, 0), times(b, own_name(b, SIDE_ROWS), own_name(b, SIDE_COLUMNS)), 0,
               LOOP_UNROLL, &body, &i);
@@ -303,6 +297,16 @@ static void name_operands(struct builder *b, struct lowered_group *out)
         b->k.kernel->memories.items[fill->memory].shape =
             gpu_shape_text(b->context, &out->derived.items[derived].recipe.buffers.items[1].type);
     }
+}
+
+/* Compilers pass 128 registers a little where 64 sums fit them well, and then half as many threads are
+ * resident. */
+uint32_t contraction_resident_blocks(const int32_t *config)
+{
+    enum { SUMS = 64, THREADS = 512 };
+    const int32_t threads =
+        config[CONFIG_ROWS] / config[CONFIG_OWN_ROWS] * (config[CONFIG_COLUMNS] / config[CONFIG_OWN_COLUMNS]);
+    return config[CONFIG_OWN_ROWS] * config[CONFIG_OWN_COLUMNS] == SUMS ? (uint32_t)(THREADS / threads) : 0;
 }
 
 uint64_t contraction_shared_bytes(const struct contraction_plan *plan, const struct config *config)

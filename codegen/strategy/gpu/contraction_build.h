@@ -79,7 +79,6 @@ static inline expr scaled(struct builder *b, expr value, int64_t factor)
 }
 
 expr contraction_depth_step(struct builder *b); /* the tile's depth, by name */
-uint32_t contraction_registers(struct builder *b, enum dtype dtype, int64_t count, const char *label);
 
 /* Which loads a thread does; before the loop over the depth. */
 void contraction_fill_begin(struct builder *b, struct block *top, enum side side);

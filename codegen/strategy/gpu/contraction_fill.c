@@ -17,14 +17,6 @@ expr contraction_depth_step(struct builder *b)
     return named(b, b->config[CONFIG_DEPTH], "tile_depth");
 }
 
-uint32_t contraction_registers(struct builder *b, enum dtype dtype, int64_t count, const char *label)
-{
-    return kernel_memory_add(
-        b->k.kernel,
-        &(struct kernel_memory){
-            .space = MEMORY_REGISTER, .dtype = dtype, .lanes = 1, .count = count, .label = label});
-}
-
 /* ---- where a thread's loads lie
  * ------------------------------------------------------------------------------------- */
 
@@ -93,8 +85,8 @@ static void add_tile(struct builder *b, struct fill *fill)
                                                (int)b->config[CONFIG_STAGES], (int)lines, (int)fill->pitch),
                          .alignment = 16});
     if (!b->plan->asynchronous)
-        fill->next = contraction_registers(b, b->plan->dtype, fill->rounds * fill->operand->vector,
-                                           next_labels[fill->side]);
+        fill->next = gpu_registers(&b->k, b->plan->dtype, fill->rounds * fill->operand->vector,
+                                   next_labels[fill->side]);
 }
 
 void contraction_fill_begin(struct builder *b, struct block *top, enum side side)
@@ -360,11 +352,8 @@ static void load_packed(struct builder *b, struct block *at, const struct fill *
                         expr round)
 {
     const expr depth = add(b, step->depth0, round_depth(b, fill, round));
-    const uint16_t lanes = (uint16_t)fill->operand->vector;
-    const expr vector = build_declare(at, "vector", element_of(b, at, fill, step, round, 0, depth));
-    for (uint32_t lane = 0; lane < lanes; lane++)
-        build_store(at, fill->next, add(b, scaled(b, round, lanes), number(b, lane)),
-                    kernel_lane(b->k.kernel, vector, lane));
+    build_store(at, fill->next, scaled(b, round, fill->operand->vector),
+                element_of(b, at, fill, step, round, 0, depth));
 }
 
 /* A factor is computed at a depth that exists, then thrown away where this one does not. */
@@ -422,17 +411,14 @@ void contraction_fill_store(struct builder *b, struct block *at, struct fill *fi
 {
     struct block then = active(b, at, fill), body;
     const uint16_t vector = (uint16_t)fill->operand->vector;
-    expr round = number(b, 0), lanes[4];
+    expr round = number(b, 0);
     body = then;
     if (fill->rounds > 1)
         build_for(&then, "round", number(b, 0), number(b, fill->rounds), 0, LOOP_UNROLL, &body, &round);
-    for (uint32_t lane = 0; lane < vector; lane++)
-        lanes[lane] =
-            kernel_element(b->k.kernel, fill->next, add(b, scaled(b, round, vector), number(b, lane)), 1);
     build_store(
         &body, fill->tile,
         contraction_tile_index(b, fill, stage, round_depth(b, fill, round), round_own(b, fill, round)),
-        kernel_pack(b->k.kernel, lanes, vector));
+        kernel_element(b->k.kernel, fill->next, scaled(b, round, vector), vector));
 }
 
 /* ---- repacking

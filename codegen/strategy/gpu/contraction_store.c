@@ -33,13 +33,11 @@ static void load_runs(struct builder *b, struct block *at, const struct lowering
         const char *label = kernel->memories.items[memory].label;
         kernel->memories.items[memory].read = true;
         if (b->runs[i] == UINT32_MAX)
-            b->runs[i] = contraction_registers(b, load->dtype, b->plan->lanes,
-                                               arena_printf(b->context->arena, "%s_run", label));
+            b->runs[i] = gpu_registers(&b->k, load->dtype, b->plan->lanes,
+                                       arena_printf(b->context->arena, "%s_run", label));
         const expr index = stretch_index(b->context, stretch, lowering, i, load->arguments, within);
-        const expr vector =
-            build_declare(at, "vector", kernel_element(kernel, memory, index, (uint16_t)b->plan->lanes));
-        for (uint32_t lane = 0; lane < b->plan->lanes; lane++)
-            build_store(at, b->runs[i], number(b, lane), kernel_lane(kernel, vector, lane));
+        build_store(at, b->runs[i], number(b, 0),
+                    kernel_element(kernel, memory, index, (uint16_t)b->plan->lanes));
     }
 }
 
@@ -66,20 +64,18 @@ static void store_run(struct builder *b, struct block *at, expr *axes, expr with
     for (uint32_t s = 0; s < plan->nest->store_count; s++) {
         const expr value = lower_expr(&inner, plan->nest->stores[s].value);
         if (b->results[s] == UINT32_MAX)
-            b->results[s] = contraction_registers(b, expr_at(b->pool, value)->dtype, lanes, "result");
+            b->results[s] = gpu_registers(&b->k, expr_at(b->pool, value)->dtype, lanes, "result");
         build_store(&body, b->results[s], b->lane, value);
     }
     for (uint32_t s = 0; s < plan->nest->store_count; s++) {
         const struct nest_store *store = &plan->nest->stores[s];
-        expr values[MOST_RUN], own_axes[MAX_AXES];
-        for (uint32_t i = 0; i < lanes; i++)
-            values[i] = kernel_element(kernel, b->results[s], number(b, i), 1);
+        expr own_axes[MAX_AXES];
         for (uint32_t axis = 0; axis < plan->nest->rank; axis++)
             own_axes[axis] = expr_axis(plan->body->pool, axis, plan->nest->extents[axis]);
         build_store(at, b->k.memories[store->buffer],
                     stretch_index(b->context, &plan->stretch, &lowering, store->buffer,
                                   store->indices ? store->indices : own_axes, within),
-                    kernel_pack(kernel, values, (uint16_t)lanes));
+                    kernel_element(kernel, b->results[s], number(b, 0), (uint16_t)lanes));
     }
 }
 
@@ -111,10 +107,7 @@ static void store_part(struct builder *b, struct block *at, expr row, expr colum
 {
     const expr pitch = kernel_size(b->k.kernel, contraction_parts_pitch(b->plan), "part_pitch");
     const expr index = add(b, times(b, part_row(b, row), pitch), column);
-    expr sums[MOST_RUN];
-    for (uint32_t i = 0; i < count; i++)
-        sums[i] = kernel_element(b->k.kernel, b->sum, add(b, place, number(b, i)), 1);
-    build_store(at, memory, index, kernel_pack(b->k.kernel, sums, (uint16_t)count));
+    build_store(at, memory, index, kernel_element(b->k.kernel, b->sum, place, (uint16_t)count));
 }
 
 /* ---- all of a thread's sums

@@ -231,7 +231,8 @@ const char *gpu_summary(const struct strategy_context *context, const char *what
 }
 
 /* Below loads everything is index arithmetic, which is no work that the nest asks for. */
-static expr without_indices(void *user, struct exprs *into, const struct expr_node *node, const expr *arguments)
+static expr without_indices(void *user, struct exprs *into, const struct expr_node *node,
+                            const expr *arguments)
 {
     (void)user;
     (void)arguments;
@@ -363,6 +364,17 @@ expr gpu_flat_thread(struct gpu_kernel *k, struct block *at, const char *label, 
     return build_declare(at, label,
                          expr_binary(pool, EXPR_ADD, start,
                                      kernel_thread_index(kernel, 0, dim_constant(pool->dims, threads))));
+}
+
+uint32_t gpu_registers(struct gpu_kernel *k, enum dtype dtype, int64_t count, const char *label)
+{
+    const struct kernel_memory memory = {.space = MEMORY_REGISTER,
+                                         .dtype = dtype,
+                                         .lanes = 1,
+                                         .count = count,
+                                         .label = label,
+                                         .alignment = 16};
+    return kernel_memory_add(k->kernel, &memory);
 }
 
 expr gpu_declare_within(struct gpu_kernel *k, struct block *at, const char *label, expr value, dim extent)

@@ -66,6 +66,8 @@ const char *gpu_shape_text(const struct strategy_context *context, const struct 
 expr gpu_declare_within(struct gpu_kernel *k, struct block *at, const char *label, expr value, dim extent);
 /* blockIdx.x * THREADS + threadIdx.x, declared. */
 expr gpu_flat_thread(struct gpu_kernel *k, struct block *at, const char *label, int64_t threads);
+/* Registers of a thread, of which neighbours may be moved at once. */
+uint32_t gpu_registers(struct gpu_kernel *k, enum dtype dtype, int64_t count, const char *label);
 /* Does e use the axis? */
 bool gpu_uses_axis(const struct strategy_context *context, expr e, uint32_t axis);
 /* The values of axes[] at a flat position below the product of their extents, the last one fastest; count 0:

@@ -71,14 +71,6 @@ static expr run_element(void *user, uint32_t buffer, uint32_t rank, const expr *
     return kernel_element(p->k.kernel, p->runs[buffer], p->lane, 1);
 }
 
-static uint32_t registers(struct pointwise *p, enum dtype dtype, int64_t count, const char *label)
-{
-    return kernel_memory_add(
-        p->k.kernel,
-        &(struct kernel_memory){
-            .space = MEMORY_REGISTER, .dtype = dtype, .lanes = 1, .count = count, .label = label});
-}
-
 static void load_runs(struct pointwise *p, struct block *at, const struct lowering *lowering, expr position,
                       uint16_t run)
 {
@@ -91,10 +83,10 @@ static void load_runs(struct pointwise *p, struct block *at, const struct loweri
         expr index = stretch_index(p->k.context, &p->stretch, lowering, i,
                                    expr_at(body->pool, p->stretch.loads[i])->arguments, position);
         kernel->memories.items[memory].read = true;
-        expr vector = build_declare(at, "run", kernel_element(kernel, memory, index, run));
-        p->runs[i] = registers(p, body->buffers.items[i].type.dtype, run, "x");
-        for (uint32_t lane = 0; lane < run; lane++)
-            build_store(at, p->runs[i], expr_index(kernel->pool, lane), kernel_lane(kernel, vector, lane));
+        p->runs[i] =
+            gpu_registers(&p->k, body->buffers.items[i].type.dtype, run,
+                          arena_printf(p->k.context->arena, "%s_run", kernel->memories.items[memory].label));
+        build_store(at, p->runs[i], expr_index(kernel->pool, 0), kernel_element(kernel, memory, index, run));
     }
 }
 
@@ -109,17 +101,15 @@ static void store_runs(struct pointwise *p, struct block *at, const struct lower
               &p->lane);
     for (uint32_t s = 0; s < nest->store_count; s++) {
         expr value = lower_expr(lowering, nest->stores[s].value);
-        results[s] = registers(p, expr_at(kernel->pool, value)->dtype, run, "y");
+        results[s] = gpu_registers(&p->k, expr_at(kernel->pool, value)->dtype, run, "result");
         build_store(&body, results[s], p->lane, value);
     }
     for (uint32_t s = 0; s < nest->store_count; s++) {
         const struct nest_store *store = &nest->stores[s];
-        expr values[MOST_RUN];
-        for (uint32_t lane = 0; lane < run; lane++)
-            values[lane] = kernel_element(kernel, results[s], expr_index(kernel->pool, lane), 1);
         expr index = stretch_index(p->k.context, &p->stretch, lowering, store->buffer,
                                    store->indices ? store->indices : definition_axes, position);
-        build_store(at, p->k.memories[store->buffer], index, kernel_pack(kernel, values, run));
+        build_store(at, p->k.memories[store->buffer], index,
+                    kernel_element(kernel, results[s], expr_index(kernel->pool, 0), run));
     }
 }
 
@@ -148,7 +138,8 @@ static bool pointwise_build(const struct strategy_context *context, const struct
     expr number = build_declare(
         &top, "number",
         expr_binary(pool, EXPR_ADD, start, kernel_thread_index(kernel, 0, dim_constant(dims, THREADS))));
-    build_if(&top, expr_binary(pool, EXPR_LESS, number, kernel_dim(kernel, total)), &inside, NULL);
+    build_if(&top, expr_binary(pool, EXPR_LESS, number, kernel_size(kernel, total, "total_runs")), &inside,
+             NULL);
     expr axes[MAX_AXES] = {0}, definition_axes[MAX_AXES], position = number;
     uint32_t order[MAX_AXES];
     for (uint32_t i = 0; i < nest->rank; i++) {
@@ -157,7 +148,7 @@ static bool pointwise_build(const struct strategy_context *context, const struct
         definition_axes[i] = expr_axis(definition_pool, i, nest->extents[i]);
     }
     if (p->stretch.first > 0) {
-        expr count = kernel_dim(kernel, runs);
+        expr count = kernel_size(kernel, runs, "runs");
         position = build_declare(&inside, "within", expr_binary(pool, EXPR_INDEX_MOD, number, count));
         expr rest = build_declare(&inside, "rest", expr_binary(pool, EXPR_INDEX_DIV, number, count));
         gpu_split_position(&p->k, &inside, nest, rest, order, p->stretch.first, "i", axes);

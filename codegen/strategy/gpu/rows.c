@@ -21,10 +21,11 @@ static bool shuffles(const struct row_group *rows, const struct nest *nest)
     return true;
 }
 
-/* ---- what lies along the rows -------------------------------------------------------------------------------------- */
+/* ---- what lies along the rows
+ * -------------------------------------------------------------------------------------- */
 
-bool rows_load_is_along(const struct strategy_context *context, const struct rows_plan *plan, uint32_t n, uint32_t buffer,
-                        const expr *indices)
+bool rows_load_is_along(const struct strategy_context *context, const struct rows_plan *plan, uint32_t n,
+                        uint32_t buffer, const expr *indices)
 {
     const struct definition *body = plan->group.body;
     const struct nest *nest = &body->nests.items[n];
@@ -66,7 +67,8 @@ static void survey_loads(struct survey *s, expr e)
         return;
     s->visited[e] = 1;
     const struct expr_node *node = expr_at(body->pool, e);
-    if (node->op == EXPR_LOAD && rows_load_is_along(s->context, s->plan, s->nest, (uint32_t)node->value, node->arguments)) {
+    if (node->op == EXPR_LOAD &&
+        rows_load_is_along(s->context, s->plan, s->nest, (uint32_t)node->value, node->arguments)) {
         const unsigned bits = dtype_bits(node->dtype);
         s->along[node->value] = true;
         s->widest = bits < 8 || node->dtype == DTYPE_BOOL ? 128 : bits > s->widest ? bits : s->widest;
@@ -134,7 +136,9 @@ bool rows_plan_make(const struct strategy_context *context, struct rows_plan *pl
     return true;
 }
 
-/* ---- choice --------------------------------------------------------------------------------------------------------- */
+/* ---- choice
+ * ---------------------------------------------------------------------------------------------------------
+ */
 
 /* Of the longest reduction. */
 static double row_length(const struct strategy_context *context)
@@ -191,7 +195,8 @@ static uint32_t rows_candidates(const struct strategy_context *context, struct c
 
 static double rows_cost(const struct strategy_context *context, const struct config *config)
 {
-    const double launch = 2e-6, memory = 0.7e-6, warp_combine = 0.08e-6, block_combine = 0.12e-6, element = 3e-9;
+    const double launch = 2e-6, memory = 0.7e-6, warp_combine = 0.08e-6, block_combine = 0.12e-6,
+                 element = 3e-9;
     struct rows_plan *plan = arena_new(context->arena, struct rows_plan);
     struct text why;
     text_init(&why, context->arena);
@@ -217,8 +222,8 @@ static double rows_cost(const struct strategy_context *context, const struct con
 
 static void rows_describe(const struct config *config, struct text *out)
 {
-    text_printf(out, "threads=%d, rows=%d, kept=%d", (int)config->value[ROWS_THREADS], (int)config->value[ROWS_ROWS],
-                (int)config->value[ROWS_KEPT]);
+    text_printf(out, "threads=%d, rows=%d, kept=%d", (int)config->value[ROWS_THREADS],
+                (int)config->value[ROWS_ROWS], (int)config->value[ROWS_KEPT]);
 }
 
 const struct strategy gpu_rows = {

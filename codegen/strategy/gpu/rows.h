@@ -1,11 +1,12 @@
-/* Softmax, norms and reductions, with whatever expressions stand around them: nests that share their leading points, the
- * rows (row_group.h). One row is a warp's (several rows a block) or a block's. Each reduction is combined by shuffles
- * within a warp and, for a block, through one shared slot a warp. What a row's reductions give stays in registers: buffers
- * of the size of the rows that only this group reads are never in memory.
+/* Softmax, norms and reductions, with whatever expressions stand around them: nests that share their leading
+ * points, the rows (row_group.h). One row is a warp's (several rows a block) or a block's. Each reduction is
+ * combined by shuffles within a warp and, for a block, through one shared slot a warp. What a row's
+ * reductions give stays in registers: buffers of the size of the rows that only this group reads are never in
+ * memory.
  *
- * A row of up to some thousand elements is kept: each thread loads its elements once, by 16 bytes where the row's length
- * allows, and every nest reads them from registers. Where the length is free the kernel asks at run time whether it fits;
- * else, and for longer rows, threads stride over the row in every nest. */
+ * A row of up to some thousand elements is kept: each thread loads its elements once, by 16 bytes where the
+ * row's length allows, and every nest reads them from registers. Where the length is free the kernel asks at
+ * run time whether it fits; else, and for longer rows, threads stride over the row in every nest. */
 #ifndef GPUCC_CODEGEN_STRATEGY_GPU_ROWS_H
 #define GPUCC_CODEGEN_STRATEGY_GPU_ROWS_H
 
@@ -28,9 +29,9 @@ struct rows_plan {
 
 bool rows_plan_make(const struct strategy_context *context, struct rows_plan *plan, struct text *why);
 /* The load, of nest n, lies along the row: its last indices are the inner axes. */
-bool rows_load_is_along(const struct strategy_context *context, const struct rows_plan *plan, uint32_t n, uint32_t buffer,
-                        const expr *indices);
-bool rows_build(const struct strategy_context *context, const struct config *config, struct lowered_group *out,
-                struct text *why);
+bool rows_load_is_along(const struct strategy_context *context, const struct rows_plan *plan, uint32_t n,
+                        uint32_t buffer, const expr *indices);
+bool rows_build(const struct strategy_context *context, const struct config *config,
+                struct lowered_group *out, struct text *why);
 
 #endif

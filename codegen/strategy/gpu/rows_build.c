@@ -19,7 +19,7 @@ struct row_builder {
     expr lane; /* thread within the row */
     expr row_values[MAX_BUFFERS];
     uint32_t shared[DTYPE_COUNT]; /* [accumulator type]: one slot a warp; UINT32_MAX: none yet */
-    bool keeps;         /* in the branch that is being built */
+    bool keeps;                   /* in the branch that is being built */
     VEC(struct kept) kept;
     /* Of the nest and element that are being built. */
     uint32_t copies[MAX_BUFFERS]; /* [buffer]: its registers, UINT32_MAX: it is loaded */
@@ -64,14 +64,8 @@ static struct lowering row_lowering(struct row_builder *b, const expr *axes, con
     return lowering;
 }
 
-static uint32_t registers(struct row_builder *b, enum dtype dtype, int64_t count, const char *label)
-{
-    return kernel_memory_add(
-        b->k.kernel,
-        &(struct kernel_memory){.space = MEMORY_REGISTER, .dtype = dtype, .lanes = 1, .count = count, .label = label});
-}
-
-/* ---- combining ------------------------------------------------------------------------------------------------------ */
+/* ---- combining
+ * ------------------------------------------------------------------------------------------------------ */
 
 static expr combine_warp(struct row_builder *b, struct block *at, enum reduce_op op, expr partial)
 {
@@ -101,13 +95,15 @@ static expr combine_row(struct row_builder *b, struct block *at, enum reduce_op 
     uint32_t *slot = &b->shared[dtype];
     const int64_t warps = threads / WARP;
     if (*slot == UINT32_MAX)
-        *slot = kernel_memory_add(kernel, &(struct kernel_memory){.space = MEMORY_SHARED,
-                                                                  .dtype = dtype,
-                                                                  .lanes = 1,
-                                                                  .count = warps,
-                                                                  .label = arena_printf(b->k.context->arena, "warps_%s", dtype_name(dtype)),
-                                                                  .shape = "one a warp",
-                                                                  .alignment = 16});
+        *slot = kernel_memory_add(
+            kernel,
+            &(struct kernel_memory){.space = MEMORY_SHARED,
+                                    .dtype = dtype,
+                                    .lanes = 1,
+                                    .count = warps,
+                                    .label = arena_printf(b->k.context->arena, "warps_%s", dtype_name(dtype)),
+                                    .shape = "one a warp",
+                                    .alignment = 16});
     const expr warp = binary(b, EXPR_INDEX_DIV, b->lane, number(b, WARP));
     const expr leads =
         binary(b, EXPR_EQUAL, binary(b, EXPR_INDEX_MOD, b->lane, number(b, WARP)), number(b, 0));
@@ -124,7 +120,8 @@ static expr combine_row(struct row_builder *b, struct block *at, enum reduce_op 
     return kernel_variable(kernel, total);
 }
 
-/* ---- keeping -------------------------------------------------------------------------------------------------------- */
+/* ---- keeping
+ * -------------------------------------------------------------------------------------------------------- */
 
 struct find {
     struct row_builder *b;
@@ -156,7 +153,8 @@ static void find_loads(struct find *f, expr e)
 static expr access_position(struct row_builder *b, expr j)
 {
     const int64_t vector = b->plan.vector;
-    const expr access = binary(b, EXPR_ADD, b->lane, binary(b, EXPR_MUL, j, named(b, b->config[ROWS_THREADS], "threads")));
+    const expr access =
+        binary(b, EXPR_ADD, b->lane, binary(b, EXPR_MUL, j, named(b, b->config[ROWS_THREADS], "threads")));
     return binary(b, EXPR_MUL, access, number(b, vector));
 }
 
@@ -179,7 +177,8 @@ static struct block open_accesses(struct row_builder *b, struct block *at, expr 
     *position = build_declare(&body, "position", access_position(b, *j));
     inside = body;
     if (!covers_exactly(b))
-        build_if(&body, binary(b, EXPR_LESS, *position, kernel_size(b->k.kernel, b->plan.length, "length")), &inside, NULL);
+        build_if(&body, binary(b, EXPR_LESS, *position, kernel_size(b->k.kernel, b->plan.length, "length")),
+                 &inside, NULL);
     return inside;
 }
 
@@ -193,13 +192,7 @@ static void load_kept(struct row_builder *b, struct block *at, const struct kept
     kernel->memories.items[memory].read = true;
     const expr value = kernel_element(kernel, memory, binary(b, EXPR_ADD, kept->base, position), vector);
     const expr place = binary(b, EXPR_MUL, j, number(b, vector));
-    if (vector == 1) {
-        build_store(&inside, kept->copy, place, value);
-        return;
-    }
-    const expr loaded = build_declare(&inside, "vector", value);
-    for (uint32_t lane = 0; lane < vector; lane++)
-        build_store(&inside, kept->copy, binary(b, EXPR_ADD, place, number(b, lane)), kernel_lane(kernel, loaded, lane));
+    build_store(&inside, kept->copy, place, value);
 }
 
 /* Registers for the buffers that the nest loads along the row, loaded where no nest before did. */
@@ -207,8 +200,10 @@ static void keep_loads(struct row_builder *b, struct block *at, uint32_t n, cons
 {
     const struct definition *body = b->plan.group.body;
     const struct nest *nest = &body->nests.items[n];
-    struct find find = {
-        .b = b, .nest = n, .visited = arena_new_array(b->k.context->arena, unsigned char, body->pool->nodes.count)};
+    struct find find = {.b = b,
+                        .nest = n,
+                        .visited =
+                            arena_new_array(b->k.context->arena, unsigned char, body->pool->nodes.count)};
     memset(b->copies, 0xff, sizeof b->copies);
     if (!b->keeps)
         return;
@@ -231,13 +226,15 @@ static void keep_loads(struct row_builder *b, struct block *at, uint32_t n, cons
             indices[k] = lower_expr(&lowering, load->arguments[k]);
         const expr base = lower_index(&lowering, i, indices);
         uint32_t at_kept = 0;
-        while (at_kept < b->kept.count && (b->kept.items[at_kept].buffer != i || b->kept.items[at_kept].base != base))
+        while (at_kept < b->kept.count &&
+               (b->kept.items[at_kept].buffer != i || b->kept.items[at_kept].base != base))
             at_kept++;
         if (at_kept == b->kept.count) {
             const char *label = b->k.kernel->memories.items[b->k.memories[i]].label;
             const struct kept kept = {.buffer = i,
                                       .base = base,
-                                      .copy = registers(b, load->dtype, b->config[ROWS_KEPT],
+                                      .copy =
+                                          gpu_registers(&b->k, load->dtype, b->config[ROWS_KEPT],
                                                         arena_printf(b->k.context->arena, "%s_kept", label))};
             vec_push(b->k.context->arena, &b->kept, kept);
             load_kept(b, at, &kept);
@@ -246,13 +243,15 @@ static void keep_loads(struct row_builder *b, struct block *at, uint32_t n, cons
     }
 }
 
-/* ---- nests ---------------------------------------------------------------------------------------------------------- */
+/* ---- nests
+ * ----------------------------------------------------------------------------------------------------------
+ */
 
 /* Values of the nest's inner axes at a position in the row. */
 static void split_inner(struct row_builder *b, struct block *at, uint32_t n, expr position, expr *axes)
 {
-    gpu_split_position(&b->k, at, &b->plan.group.body->nests.items[n], position, b->plan.inner[n], b->plan.inner_count[n], "i",
-                       axes);
+    gpu_split_position(&b->k, at, &b->plan.group.body->nests.items[n], position, b->plan.inner[n],
+                       b->plan.inner_count[n], "i", axes);
 }
 
 /* The loop of a row's threads over its elements, for what is done with one element at a time. */
@@ -266,8 +265,8 @@ static struct block open_elements(struct row_builder *b, struct block *at, uint3
         dim length = dim_constant(kernel->pool->dims, 1);
         for (uint32_t i = 0; i < b->plan.inner_count[n]; i++)
             length = dim_mul(kernel->pool->dims, length, nest->extents[b->plan.inner[n][i]]);
-        build_for(at, "i", b->lane, kernel_size(kernel, length, "length"), named(b, b->config[ROWS_THREADS], "threads"),
-                  LOOP_SERIAL, &body, &position);
+        build_for(at, "i", b->lane, kernel_size(kernel, length, "length"),
+                  named(b, b->config[ROWS_THREADS], "threads"), LOOP_SERIAL, &body, &position);
         split_inner(b, &body, n, position, axes);
         return body;
     }
@@ -281,7 +280,8 @@ static struct block open_elements(struct row_builder *b, struct block *at, uint3
     return body;
 }
 
-static void store_row_values(struct row_builder *b, struct block *at, uint32_t n, const expr *axes, const expr *reduced)
+static void store_row_values(struct row_builder *b, struct block *at, uint32_t n, const expr *axes,
+                             const expr *reduced)
 {
     const struct nest *nest = &b->plan.group.body->nests.items[n];
     struct lowering lowering = row_lowering(b, axes, reduced);
@@ -303,8 +303,10 @@ static void store_row_values(struct row_builder *b, struct block *at, uint32_t n
 
 static void build_reduction_nest(struct row_builder *b, struct block *at, uint32_t n)
 {
-    static const char *const labels[] = {
-        [REDUCE_SUM] = "sum", [REDUCE_PRODUCT] = "product", [REDUCE_MAX] = "largest", [REDUCE_MIN] = "smallest"};
+    static const char *const labels[] = {[REDUCE_SUM] = "sum",
+                                         [REDUCE_PRODUCT] = "product",
+                                         [REDUCE_MAX] = "largest",
+                                         [REDUCE_MIN] = "smallest"};
     const struct nest *nest = &b->plan.group.body->nests.items[n];
     struct kernel *kernel = b->k.kernel;
     struct exprs *pool = kernel->pool;
@@ -314,8 +316,8 @@ static void build_reduction_nest(struct row_builder *b, struct block *at, uint32
     keep_loads(b, at, n, axes);
     for (uint32_t r = 0; r < nest->reduction_count; r++) {
         const enum dtype dtype = expr_at(b->plan.group.body->pool, nest->reductions[r].body)->dtype;
-        partials[r] =
-            build_mutable(at, labels[nest->reductions[r].op], gpu_neutral(pool, nest->reductions[r].op, dtype));
+        partials[r] = build_mutable(at, labels[nest->reductions[r].op],
+                                    gpu_neutral(pool, nest->reductions[r].op, dtype));
     }
     struct block body = open_elements(b, at, n, axes);
     struct lowering lowering = row_lowering(b, axes, NULL);
@@ -340,7 +342,8 @@ static bool stores_vectors(const struct row_builder *b, uint32_t n)
         expr own[MAX_AXES];
         for (uint32_t axis = 0; axis < nest->rank; axis++)
             own[axis] = expr_axis(body->pool, axis, nest->extents[axis]);
-        if (!rows_load_is_along(b->k.context, &b->plan, n, store->buffer, store->indices ? store->indices : own))
+        if (!rows_load_is_along(b->k.context, &b->plan, n, store->buffer,
+                                store->indices ? store->indices : own))
             return false;
     }
     return b->keeps && b->plan.vector > 1 && nest->store_count <= MAX_AXES;
@@ -361,7 +364,7 @@ static void store_vectors(struct row_builder *b, struct block *at, uint32_t n, e
     struct lowering lowering = row_lowering(b, axes, NULL);
     for (uint32_t s = 0; s < nest->store_count; s++) {
         const expr value = lower_expr(&lowering, nest->stores[s].value);
-        b->results[s] = registers(b, expr_at(kernel->pool, value)->dtype, vector, "result");
+        b->results[s] = gpu_registers(&b->k, expr_at(kernel->pool, value)->dtype, vector, "result");
         build_store(&body, b->results[s], v, value);
     }
     for (uint32_t i = 0; i < b->plan.inner_count[n]; i++)
@@ -370,14 +373,12 @@ static void store_vectors(struct row_builder *b, struct block *at, uint32_t n, e
     for (uint32_t s = 0; s < nest->store_count; s++) {
         const struct nest_store *store = &nest->stores[s];
         const int rank = definition->buffers.items[store->buffer].type.rank;
-        expr values[MOST_RUN], indices[MAX_RANK];
-        for (uint32_t i = 0; i < vector; i++)
-            values[i] = kernel_element(kernel, b->results[s], number(b, i), 1);
+        expr indices[MAX_RANK];
         for (int i = 0; i < rank; i++)
             indices[i] = store->indices ? lower_expr(&first, store->indices[i]) : axes[i];
         build_store(&inside, b->k.memories[store->buffer],
                     binary(b, EXPR_ADD, lower_index(&first, store->buffer, indices), position),
-                    kernel_pack(kernel, values, vector));
+                    kernel_element(kernel, b->results[s], number(b, 0), vector));
     }
 }
 
@@ -400,7 +401,8 @@ static void build_map_nest(struct row_builder *b, struct block *at, uint32_t n)
                   lower_expr(&lowering, nest->stores[s].value));
 }
 
-/* ---- kernels -------------------------------------------------------------------------------------------------------- */
+/* ---- kernels
+ * -------------------------------------------------------------------------------------------------------- */
 
 /* Opens the kernel: which row this is, and whether it exists. */
 static struct block begin_row(struct row_builder *b)
@@ -419,15 +421,17 @@ static struct block begin_row(struct row_builder *b)
     expr row = kernel_block_index(kernel, 0, rows == 1 ? count : DIM_NONE);
     if (rows > 1) {
         const expr first = binary(b, EXPR_MUL, row, named(b, rows, "block_rows"));
-        row = build_declare(&top, "row",
-                            binary(b, EXPR_ADD, first, kernel_thread_index(kernel, 1, dim_constant(dims, rows))));
+        row = build_declare(
+            &top, "row",
+            binary(b, EXPR_ADD, first, kernel_thread_index(kernel, 1, dim_constant(dims, rows))));
         build_if(&top, binary(b, EXPR_LESS, row, kernel_size(kernel, count, "rows")), &inside, NULL);
     } else {
         row = build_declare(&top, "row", row);
     }
     expr rest = row;
     for (uint32_t i = b->plan.group.rank; i-- > 0;) {
-        const expr extent = kernel_size(kernel, b->plan.group.extents[i], arena_printf(b->k.context->arena, "rows_%u", i));
+        const expr extent =
+            kernel_size(kernel, b->plan.group.extents[i], arena_printf(b->k.context->arena, "rows_%u", i));
         b->row_axes[i] = i ? build_declare(&inside, "r", binary(b, EXPR_INDEX_MOD, rest, extent)) : rest;
         if (i)
             rest = build_declare(&inside, "rest", binary(b, EXPR_INDEX_DIV, rest, extent));
@@ -447,8 +451,8 @@ static void build_nests(struct row_builder *b, struct block *at, bool keeps)
     }
 }
 
-bool rows_build(const struct strategy_context *context, const struct config *config, struct lowered_group *out,
-                struct text *why)
+bool rows_build(const struct strategy_context *context, const struct config *config,
+                struct lowered_group *out, struct text *why)
 {
     struct row_builder *b = arena_new(context->arena, struct row_builder);
     b->config = config->value;
@@ -456,7 +460,8 @@ bool rows_build(const struct strategy_context *context, const struct config *con
     memset(b->copies, 0xff, sizeof b->copies);
     if (!rows_plan_make(context, &b->plan, why))
         return false;
-    gpu_kernel_begin(&b->k, context, "gpu_rows", 0, b->plan.group.body->nests.count, b->plan.group.is_row_value);
+    gpu_kernel_begin(&b->k, context, "gpu_rows", 0, b->plan.group.body->nests.count,
+                     b->plan.group.is_row_value);
     struct kernel *kernel = b->k.kernel;
     struct text text;
     text_init(&text, context->arena);
@@ -471,7 +476,8 @@ bool rows_build(const struct strategy_context *context, const struct config *con
     } else if (dim_is_constant(kernel->pool->dims, b->plan.length, &length) && length <= room) {
         build_nests(b, &at, true);
     } else {
-        const expr fits = binary(b, EXPR_LESS_EQUAL, kernel_size(kernel, b->plan.length, "length"), named(b, room, "room"));
+        const expr fits =
+            binary(b, EXPR_LESS_EQUAL, kernel_size(kernel, b->plan.length, "length"), named(b, room, "room"));
         build_if(&at, fits, &kept, &strided);
         build_nests(b, &kept, true);
         build_nests(b, &strided, false);

@@ -1,10 +1,11 @@
-/* Short windows that slide over the last two axes, each point of the result by one thread's own sum or maximum: convolutions
- * channel by channel, pooling. A thread computes a strip of points below each other, so that rows of the input that several
- * of them see are loaded once; neighbouring threads take neighbouring columns. The window is written out: what two points
- * of a strip load at the same place is the same expression, and becomes one variable.
+/* Short windows that slide over the last two axes, each point of the result by one thread's own sum or
+ * maximum: convolutions channel by channel, pooling. A thread computes a strip of points below each other, so
+ * that rows of the input that several of them see are loaded once; neighbouring threads take neighbouring
+ * columns. The window is written out: what two points of a strip load at the same place is the same
+ * expression, and becomes one variable.
  *
- * Takes one nest with reductions over few points (known when compiling), whose operands are read at sums of a parallel
- * and a reduced axis. */
+ * Takes one nest with reductions over few points (known when compiling), whose operands are read at sums of a
+ * parallel and a reduced axis. */
 #include "codegen/strategy/gpu/gpu_common.h"
 
 #include <math.h>
@@ -26,7 +27,8 @@ static int64_t taps_of(const struct strategy_context *context, const struct nest
 }
 
 /* Does an index below e use both a parallel axis and a reduced one? */
-static bool slides(const struct strategy_context *context, const struct nest *nest, expr e, unsigned char *visited)
+static bool slides(const struct strategy_context *context, const struct nest *nest, expr e,
+                   unsigned char *visited)
 {
     const struct exprs *pool = context->group->body.pool;
     if (visited[e])
@@ -76,19 +78,21 @@ static uint32_t window_candidates(const struct strategy_context *context, struct
         height = 0;
     /* The last strip must have its points somewhere. */
     for (size_t i = 0; i < sizeof strips / sizeof strips[0] && count < limit; i++)
-        if (strips[i] == 1 || strips[i] <= height || dim_divisible(dims, nest->extents[nest->rank - 2], strips[i]))
+        if (strips[i] == 1 || strips[i] <= height ||
+            dim_divisible(dims, nest->extents[nest->rank - 2], strips[i]))
             out[count++] = (struct config){.value = {[CONFIG_STRIP] = strips[i]}};
     return count;
 }
 
-/* Bytes once, or the loads of all threads from the first-level cache, whichever takes longer; rows that a strip's end cuts off
- * are idle, and too few threads do not keep the memory busy. */
+/* Bytes once, or the loads of all threads from the first-level cache, whichever takes longer; rows that a
+ * strip's end cuts off are idle, and too few threads do not keep the memory busy. */
 static double window_cost(const struct strategy_context *context, const struct config *config)
 {
     const double launch = 2e-6, latency = 1e-6;
     const struct nest *nest = &context->group->body.nests.items[0];
     const struct machine *machine = context->machine;
-    const double strip = config->value[CONFIG_STRIP], taps = (double)taps_of(context, nest), side = sqrt(taps);
+    const double strip = config->value[CONFIG_STRIP], taps = (double)taps_of(context, nest),
+                 side = sqrt(taps);
     const double height = gpu_size(context, nest->extents[nest->rank - 2]);
     const double points = gpu_size(context, gpu_extent_product(context, nest, 0, nest->rank));
     const double threads = points / height * ceil(height / strip);
@@ -115,7 +119,8 @@ static expr named_load(struct windower *w, struct block *at, expr load)
         if (w->elements.items[i] == load)
             return w->names.items[i];
     const uint32_t memory = (uint32_t)expr_at(w->k.kernel->pool, load)->value;
-    const expr name = build_declare(at, arena_printf(w->k.context->arena, "%s_at", w->k.kernel->memories.items[memory].label), load);
+    const expr name = build_declare(
+        at, arena_printf(w->k.context->arena, "%s_at", w->k.kernel->memories.items[memory].label), load);
     vec_push(w->k.context->arena, &w->elements, load);
     vec_push(w->k.context->arena, &w->names, name);
     return name;
@@ -166,9 +171,11 @@ static void reduce_window(struct windower *w, struct block *at, expr *axes, cons
             const expr value = with_names(w, at, lower_expr(&lowering, nest->reductions[r].body));
             const expr total = kernel_variable(kernel, totals[r]);
             const struct expr_node *product = expr_at(pool, value);
-            const bool fused = nest->reductions[r].op == REDUCE_SUM && product->op == EXPR_MUL && dtype_is_float(product->dtype);
-            build_assign(at, totals[r], fused ? expr_fma(pool, product->arguments[0], product->arguments[1], total)
-                                              : gpu_combine(pool, nest->reductions[r].op, total, value));
+            const bool fused = nest->reductions[r].op == REDUCE_SUM && product->op == EXPR_MUL &&
+                               dtype_is_float(product->dtype);
+            build_assign(at, totals[r],
+                         fused ? expr_fma(pool, product->arguments[0], product->arguments[1], total)
+                               : gpu_combine(pool, nest->reductions[r].op, total, value));
         }
     }
 }
@@ -176,8 +183,10 @@ static void reduce_window(struct windower *w, struct block *at, expr *axes, cons
 /* `start`: the first row that is this strip's own; 0: all are. */
 static void build_point(struct windower *w, struct block *at, expr row, expr start)
 {
-    static const char *const labels[] = {
-        [REDUCE_SUM] = "sum", [REDUCE_PRODUCT] = "product", [REDUCE_MAX] = "largest", [REDUCE_MIN] = "smallest"};
+    static const char *const labels[] = {[REDUCE_SUM] = "sum",
+                                         [REDUCE_PRODUCT] = "product",
+                                         [REDUCE_MAX] = "largest",
+                                         [REDUCE_MIN] = "smallest"};
     const struct nest *nest = w->nest;
     struct exprs *pool = w->k.kernel->pool;
     expr axes[MAX_AXES], reduced[MAX_AXES];
@@ -186,7 +195,8 @@ static void build_point(struct windower *w, struct block *at, expr row, expr sta
     axes[nest->rank - 2] = row;
     for (uint32_t r = 0; r < nest->reduction_count; r++) {
         const enum dtype dtype = expr_at(w->k.context->group->body.pool, nest->reductions[r].body)->dtype;
-        totals[r] = build_mutable(at, labels[nest->reductions[r].op], gpu_neutral(pool, nest->reductions[r].op, dtype));
+        totals[r] = build_mutable(at, labels[nest->reductions[r].op],
+                                  gpu_neutral(pool, nest->reductions[r].op, dtype));
         reduced[r] = kernel_variable(w->k.kernel, totals[r]);
     }
     reduce_window(w, at, axes, totals);
@@ -196,8 +206,8 @@ static void build_point(struct windower *w, struct block *at, expr row, expr sta
     gpu_store_point(&w->k, &inside, 0, axes, reduced);
 }
 
-static bool window_build(const struct strategy_context *context, const struct config *config, struct lowered_group *out,
-                         struct text *why)
+static bool window_build(const struct strategy_context *context, const struct config *config,
+                         struct lowered_group *out, struct text *why)
 {
     (void)why;
     struct windower *w = arena_new(context->arena, struct windower);
@@ -209,7 +219,8 @@ static bool window_build(const struct strategy_context *context, const struct co
     struct dims *dims = pool->dims;
     const dim height = nest->extents[nest->rank - 2], width = nest->extents[nest->rank - 1];
     const dim strips = dim_ceil_div(dims, height, dim_constant(dims, strip));
-    const dim total = dim_mul(dims, dim_mul(dims, gpu_extent_product(context, nest, 0, nest->rank - 2), strips), width);
+    const dim total =
+        dim_mul(dims, dim_mul(dims, gpu_extent_product(context, nest, 0, nest->rank - 2), strips), width);
     kernel->summary = gpu_summary(context, "Sliding windows", 0);
     kernel->config = arena_printf(context->arena, "strip=%d", (int)strip);
     kernel->grid[0] = dim_ceil_div(dims, total, dim_constant(dims, THREADS));
@@ -218,14 +229,18 @@ static bool window_build(const struct strategy_context *context, const struct co
     const expr thread = gpu_flat_thread(&w->k, &top, "thread", THREADS);
     build_if(&top, expr_binary(pool, EXPR_LESS, thread, kernel_size(kernel, total, "points")), &inside, NULL);
     const expr across = kernel_size(kernel, width, "width"), down = kernel_size(kernel, strips, "strips");
-    w->axes[nest->rank - 1] = gpu_declare_within(&w->k, &inside, "column", expr_binary(pool, EXPR_INDEX_MOD, thread, across), width);
+    w->axes[nest->rank - 1] = gpu_declare_within(&w->k, &inside, "column",
+                                                 expr_binary(pool, EXPR_INDEX_MOD, thread, across), width);
     expr rest = build_declare(&inside, "rest", expr_binary(pool, EXPR_INDEX_DIV, thread, across));
-    /* The last strip begins early where its end would pass the last row; what the one before it has is not stored again. */
+    /* The last strip begins early where its end would pass the last row; what the one before it has is not
+     * stored again. */
     const expr start = build_declare(
-        &inside, "start", expr_binary(pool, EXPR_MUL, expr_binary(pool, EXPR_INDEX_MOD, rest, down), expr_index(pool, strip)));
+        &inside, "start",
+        expr_binary(pool, EXPR_MUL, expr_binary(pool, EXPR_INDEX_MOD, rest, down), expr_index(pool, strip)));
     const bool whole = dim_divisible(dims, height, strip);
     const expr latest = expr_binary(pool, EXPR_SUB, kernel_dim(kernel, height), expr_index(pool, strip));
-    const expr first = whole ? start : build_declare(&inside, "first_row", expr_binary(pool, EXPR_MIN, start, latest));
+    const expr first =
+        whole ? start : build_declare(&inside, "first_row", expr_binary(pool, EXPR_MIN, start, latest));
     uint32_t order[MAX_AXES];
     for (uint32_t i = 0; i < nest->rank; i++)
         order[i] = i;
