@@ -11,11 +11,11 @@ kernel_0(const float *__restrict__ a, const float *__restrict__ b, float *__rest
     constexpr int ROWS = 36, COLUMNS = 140, Z_STRIDE_0 = 140, OUT_STRIDE_0 = 140;
     __shared__ __align__(16) float tile_a[2048]; // stages x row x pitch: 4 x 32 x 16
     __shared__ __align__(16) float tile_b[2048]; // stages x depth x pitch: 4 x 16 x 32
-    float sum[16];
-    float left[16];
-    float right[4];
-    float z_run[4];
-    float result[4];
+    __align__(16) float sum[16];
+    __align__(16) float left[16];
+    __align__(16) float right[4];
+    __align__(16) float z_run[4];
+    __align__(16) float result[4];
     const int thread = threadIdx.x;
     const int lane = thread % 32;
     const int warp = thread / 32;
@@ -76,19 +76,11 @@ kernel_0(const float *__restrict__ a, const float *__restrict__ b, float *__rest
         for (int k = 0; k < TILE_DEPTH; k += 4) {
             #pragma unroll
             for (int i = 0; i < OWN_ROWS; ++i) {
-                const f32x4 vector = *(const f32x4 *)&tile_a[stage * STAGE_A + ((thread_y + i * THREADS_Y) * PITCH_A + k)];
-                left[i * 4] = vector.v[0];
-                left[i * 4 + 1] = vector.v[1];
-                left[i * 4 + 2] = vector.v[2];
-                left[i * 4 + 3] = vector.v[3];
+                *(f32x4 *)&left[i * 4] = *(const f32x4 *)&tile_a[stage * STAGE_A + ((thread_y + i * THREADS_Y) * PITCH_A + k)];
             }
             #pragma unroll
             for (int lane2 = 0; lane2 < 4; ++lane2) {
-                const f32x4 vector = *(const f32x4 *)&tile_b[stage * STAGE_B + ((k + lane2) * PITCH_B + thread_x * 4)];
-                right[0] = vector.v[0];
-                right[1] = vector.v[1];
-                right[2] = vector.v[2];
-                right[3] = vector.v[3];
+                *(f32x4 *)&right[0] = *(const f32x4 *)&tile_b[stage * STAGE_B + ((k + lane2) * PITCH_B + thread_x * 4)];
                 #pragma unroll
                 for (int r = 0; r < OWN_ROWS; ++r) {
                     #pragma unroll
@@ -111,16 +103,12 @@ kernel_0(const float *__restrict__ a, const float *__restrict__ b, float *__rest
             for (int c = 0; c < OWN_COLUMNS; c += 4) {
                 const int column2 = first_column + c * THREADS_X + thread_x * 4;
                 if (column2 < COLUMNS) {
-                    const f32x4 vector = *(const f32x4 *)&z[row3 * Z_STRIDE_0 + column2];
-                    z_run[0] = vector.v[0];
-                    z_run[1] = vector.v[1];
-                    z_run[2] = vector.v[2];
-                    z_run[3] = vector.v[3];
+                    *(f32x4 *)&z_run[0] = *(const f32x4 *)&z[row3 * Z_STRIDE_0 + column2];
                     #pragma unroll
                     for (int lane2 = 0; lane2 < 4; ++lane2) {
-                        result[lane2] = maximum(sum[r * OWN_COLUMNS + c + lane2] + z_run[lane2], 0.0f);
+                        result[lane2] = maximum_f32(sum[r * OWN_COLUMNS + c + lane2] + z_run[lane2], 0.0f);
                     }
-                    *(f32x4 *)&out[row3 * OUT_STRIDE_0 + column2] = f32x4{result[0], result[1], result[2], result[3]};
+                    *(f32x4 *)&out[row3 * OUT_STRIDE_0 + column2] = *(const f32x4 *)&result[0];
                 }
             }
         }

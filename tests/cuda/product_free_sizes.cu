@@ -10,52 +10,52 @@ kernel_0(const float *__restrict__ a, const float *__restrict__ b, float *__rest
     constexpr int THREADS_X = 8, STAGES = 4;
     __shared__ __align__(16) float tile_a[2048]; // stages x row x pitch: 4 x 32 x 16
     __shared__ __align__(16) float tile_b[2048]; // stages x depth x pitch: 4 x 16 x 32
-    float sum[16];
-    float left[16];
-    float right[4];
+    __align__(16) float sum[16];
+    __align__(16) float left[16];
+    __align__(16) float right[4];
     const int thread = threadIdx.x;
     const int lane = thread % 32;
     const int warp = thread / 32;
     const int thread_x = lane % 8;
     const int thread_y = warp * 4 + lane / 8;
     const int block = blockIdx.x;
-    const int rest = index_div(block, row_tiles);
-    const int first_row = index_mod(block, row_tiles) * TILE_ROWS;
-    const int first_column = index_mod(rest, column_tiles) * TILE_COLUMNS;
-    const int rest2 = index_div(rest, column_tiles);
+    const int rest = index_div_i32(block, row_tiles);
+    const int first_row = index_mod_i32(block, row_tiles) * TILE_ROWS;
+    const int first_column = index_mod_i32(rest, column_tiles) * TILE_COLUMNS;
+    const int rest2 = index_div_i32(rest, column_tiles);
     const int fill_a = thread / LOADS_A;
     const int depth_a = thread % LOADS_A;
     const int row = min(first_row + fill_a, size);
-    const int row2 = index_mod(row, size2);
-    const int rest3 = index_div(row, size2);
+    const int row2 = index_mod_i32(row, size2);
+    const int rest3 = index_div_i32(row, size2);
     const int a_at = row2 * depth_end + (size3 == 1 ? 0 : rest2) * a_stride_1 + (size4 == 1 ? 0 : rest3) * a_stride_0 + depth_a;
     const int row3 = min(first_row + fill_a + 4, size);
-    const int row4 = index_mod(row3, size2);
-    const int rest4 = index_div(row3, size2);
+    const int row4 = index_mod_i32(row3, size2);
+    const int rest4 = index_div_i32(row3, size2);
     const int a_at2 = row4 * depth_end + (size3 == 1 ? 0 : rest2) * a_stride_1 + (size4 == 1 ? 0 : rest4) * a_stride_0 + depth_a;
     const int row5 = min(first_row + fill_a + 8, size);
-    const int row6 = index_mod(row5, size2);
-    const int rest5 = index_div(row5, size2);
+    const int row6 = index_mod_i32(row5, size2);
+    const int rest5 = index_div_i32(row5, size2);
     const int a_at3 = row6 * depth_end + (size3 == 1 ? 0 : rest2) * a_stride_1 + (size4 == 1 ? 0 : rest5) * a_stride_0 + depth_a;
     const int row7 = min(first_row + fill_a + 12, size);
-    const int row8 = index_mod(row7, size2);
-    const int rest6 = index_div(row7, size2);
+    const int row8 = index_mod_i32(row7, size2);
+    const int rest6 = index_div_i32(row7, size2);
     const int a_at4 = row8 * depth_end + (size3 == 1 ? 0 : rest2) * a_stride_1 + (size4 == 1 ? 0 : rest6) * a_stride_0 + depth_a;
     const int row9 = min(first_row + fill_a + 16, size);
-    const int row10 = index_mod(row9, size2);
-    const int rest7 = index_div(row9, size2);
+    const int row10 = index_mod_i32(row9, size2);
+    const int rest7 = index_div_i32(row9, size2);
     const int a_at5 = row10 * depth_end + (size3 == 1 ? 0 : rest2) * a_stride_1 + (size4 == 1 ? 0 : rest7) * a_stride_0 + depth_a;
     const int row11 = min(first_row + fill_a + 20, size);
-    const int row12 = index_mod(row11, size2);
-    const int rest8 = index_div(row11, size2);
+    const int row12 = index_mod_i32(row11, size2);
+    const int rest8 = index_div_i32(row11, size2);
     const int a_at6 = row12 * depth_end + (size3 == 1 ? 0 : rest2) * a_stride_1 + (size4 == 1 ? 0 : rest8) * a_stride_0 + depth_a;
     const int row13 = min(first_row + fill_a + 24, size);
-    const int row14 = index_mod(row13, size2);
-    const int rest9 = index_div(row13, size2);
+    const int row14 = index_mod_i32(row13, size2);
+    const int rest9 = index_div_i32(row13, size2);
     const int a_at7 = row14 * depth_end + (size3 == 1 ? 0 : rest2) * a_stride_1 + (size4 == 1 ? 0 : rest9) * a_stride_0 + depth_a;
     const int row15 = min(first_row + fill_a + 28, size);
-    const int row16 = index_mod(row15, size2);
-    const int rest10 = index_div(row15, size2);
+    const int row16 = index_mod_i32(row15, size2);
+    const int rest10 = index_div_i32(row15, size2);
     const int a_at8 = row16 * depth_end + (size3 == 1 ? 0 : rest2) * a_stride_1 + (size4 == 1 ? 0 : rest10) * a_stride_0 + depth_a;
     const int fill_b = thread % LOADS_B;
     const int depth_b = thread / LOADS_B;
@@ -126,19 +126,11 @@ kernel_0(const float *__restrict__ a, const float *__restrict__ b, float *__rest
         for (int k = 0; k < TILE_DEPTH; k += 4) {
             #pragma unroll
             for (int i = 0; i < OWN_ROWS; ++i) {
-                const f32x4 vector = *(const f32x4 *)&tile_a[stage * STAGE_A + ((thread_y + i * THREADS_Y) * PITCH_A + k)];
-                left[i * 4] = vector.v[0];
-                left[i * 4 + 1] = vector.v[1];
-                left[i * 4 + 2] = vector.v[2];
-                left[i * 4 + 3] = vector.v[3];
+                *(f32x4 *)&left[i * 4] = *(const f32x4 *)&tile_a[stage * STAGE_A + ((thread_y + i * THREADS_Y) * PITCH_A + k)];
             }
             #pragma unroll
             for (int lane2 = 0; lane2 < 4; ++lane2) {
-                const f32x4 vector = *(const f32x4 *)&tile_b[stage * STAGE_B + ((k + lane2) * PITCH_B + thread_x * 4)];
-                right[0] = vector.v[0];
-                right[1] = vector.v[1];
-                right[2] = vector.v[2];
-                right[3] = vector.v[3];
+                *(f32x4 *)&right[0] = *(const f32x4 *)&tile_b[stage * STAGE_B + ((k + lane2) * PITCH_B + thread_x * 4)];
                 #pragma unroll
                 for (int r = 0; r < OWN_ROWS; ++r) {
                     #pragma unroll
@@ -157,8 +149,8 @@ kernel_0(const float *__restrict__ a, const float *__restrict__ b, float *__rest
     for (int r = 0; r < OWN_ROWS; ++r) {
         const int row17 = first_row + (thread_y + r * THREADS_Y);
         if (row17 < rows) {
-            const int row18 = index_mod(row17, size2);
-            const int rest11 = index_div(row17, size2);
+            const int row18 = index_mod_i32(row17, size2);
+            const int rest11 = index_div_i32(row17, size2);
             #pragma unroll
             for (int c = 0; c < OWN_COLUMNS; c += 4) {
                 #pragma unroll

@@ -1,36 +1,57 @@
 // Rows over [3, 7 | 77] (reduced behind the bar), 1 stored.
 // Reads x f32[3, 7, 77]; writes out f32[3, 7, 77].
 // At the planned dims: 12936 bytes, 71148 operations; no less than 0.00 us on sm_90a (memory).
-// Strategy gpu_rows: threads=32, rows=8.
-extern "C" __global__ void __launch_bounds__(256)
+// Strategy gpu_rows: threads=32, rows=4, kept=3.
+extern "C" __global__ void __launch_bounds__(128)
 kernel_0(const float *__restrict__ x, float *__restrict__ out)
 {
-    constexpr int X_STRIDE_1 = 77, X_STRIDE_0 = 539, OUT_STRIDE_1 = 77, OUT_STRIDE_0 = 539;
+    constexpr int BLOCK_ROWS = 4, ROWS = 21, ROWS_1 = 7, X_STRIDE_1 = 77, X_STRIDE_0 = 539, ACCESSES = 3;
+    constexpr int THREADS = 32, LENGTH = 77, OUT_STRIDE_1 = 77, OUT_STRIDE_0 = 539;
+    __align__(16) float x_kept[3];
     const int lane = threadIdx.x;
-    const int row = (int)blockIdx.x * 8 + (int)threadIdx.y;
-    if (row < 21) {
-        const int r = row % 7;
-        const int rest = row / 7;
-        float partial = -infinity;
-        for (int i = lane; i < 77; i += 32) {
-            partial = maximum(partial, x[i + r * X_STRIDE_1 + rest * X_STRIDE_0]);
+    const int row = (int)blockIdx.x * BLOCK_ROWS + (int)threadIdx.y;
+    if (row < ROWS) {
+        const int r = row % ROWS_1;
+        const int rest = row / ROWS_1;
+        #pragma unroll
+        for (int j = 0; j < ACCESSES; ++j) {
+            const int position = lane + j * THREADS;
+            if (position < LENGTH) {
+                x_kept[j] = x[r * X_STRIDE_1 + rest * X_STRIDE_0 + position];
+            }
         }
-        const float all = maximum(partial, __shfl_xor_sync(0xffffffffu, partial, 16));
-        const float all2 = maximum(all, __shfl_xor_sync(0xffffffffu, all, 8));
-        const float all3 = maximum(all2, __shfl_xor_sync(0xffffffffu, all2, 4));
-        const float all4 = maximum(all3, __shfl_xor_sync(0xffffffffu, all3, 2));
-        const float all5 = maximum(all4, __shfl_xor_sync(0xffffffffu, all4, 1));
-        float partial2 = 0.0f;
-        for (int i = lane; i < 77; i += 32) {
-            partial2 += exp_f32(x[i + r * X_STRIDE_1 + rest * X_STRIDE_0] - all5);
+        float largest = -infinity;
+        #pragma unroll
+        for (int j = 0; j < ACCESSES; ++j) {
+            const int position = lane + j * THREADS;
+            if (position < LENGTH) {
+                largest = maximum_f32(largest, x_kept[j]);
+            }
         }
-        const float all6 = partial2 + __shfl_xor_sync(0xffffffffu, partial2, 16);
-        const float all7 = all6 + __shfl_xor_sync(0xffffffffu, all6, 8);
-        const float all8 = all7 + __shfl_xor_sync(0xffffffffu, all7, 4);
-        const float all9 = all8 + __shfl_xor_sync(0xffffffffu, all8, 2);
-        const float all10 = all9 + __shfl_xor_sync(0xffffffffu, all9, 1);
-        for (int i = lane; i < 77; i += 32) {
-            out[i + r * OUT_STRIDE_1 + rest * OUT_STRIDE_0] = exp_f32(x[i + r * X_STRIDE_1 + rest * X_STRIDE_0] - all5) / all10;
+        const float combined = maximum_f32(largest, __shfl_xor_sync(0xffffffffu, largest, 16));
+        const float combined2 = maximum_f32(combined, __shfl_xor_sync(0xffffffffu, combined, 8));
+        const float combined3 = maximum_f32(combined2, __shfl_xor_sync(0xffffffffu, combined2, 4));
+        const float combined4 = maximum_f32(combined3, __shfl_xor_sync(0xffffffffu, combined3, 2));
+        const float combined5 = maximum_f32(combined4, __shfl_xor_sync(0xffffffffu, combined4, 1));
+        float sum = 0.0f;
+        #pragma unroll
+        for (int j = 0; j < ACCESSES; ++j) {
+            const int position = lane + j * THREADS;
+            if (position < LENGTH) {
+                sum += exp_f32(x_kept[j] - combined5);
+            }
+        }
+        const float combined6 = sum + __shfl_xor_sync(0xffffffffu, sum, 16);
+        const float combined7 = combined6 + __shfl_xor_sync(0xffffffffu, combined6, 8);
+        const float combined8 = combined7 + __shfl_xor_sync(0xffffffffu, combined7, 4);
+        const float combined9 = combined8 + __shfl_xor_sync(0xffffffffu, combined8, 2);
+        const float combined10 = combined9 + __shfl_xor_sync(0xffffffffu, combined9, 1);
+        #pragma unroll
+        for (int j = 0; j < ACCESSES; ++j) {
+            const int position = lane + j * THREADS;
+            if (position < LENGTH) {
+                out[position + r * OUT_STRIDE_1 + rest * OUT_STRIDE_0] = exp_f32(x_kept[j] - combined5) / combined10;
+            }
         }
     }
 }
