@@ -1,8 +1,9 @@
 /* One word, `ticket`, announces a job: its upper bits count jobs, its lower bits hold how many parts it has.
- * A worker whose number is below that runs its part and lowers `pending`; the caller waits for 0, so a job's
- * fields are stable while anyone reads them. Workers that saw no ticket for a while sleep on a condition;
- * `sleepers` tells the caller that it must signal (both sides store before they look at the other's word, in
- * sequentially consistent order). */
+ * Parts are taken one by one from `claim`, which says of which job it is: the caller takes those that no
+ * worker has come for, so a worker that is not on a CPU holds nothing up. Who has run a part lowers
+ * `pending`; the caller waits for 0, so a job's fields are stable while anyone who has a part reads them.
+ * Workers that saw no ticket for a while sleep on a condition; `sleepers` tells the caller that it must
+ * signal (both sides store before they look at the other's word, in sequentially consistent order). */
 #include "runtime/pool.h"
 
 #include <pthread.h>
@@ -15,20 +16,15 @@
 
 enum {
     PART_BITS = 16,
+    PART_MASK = (1 << PART_BITS) - 1,
     SPINS = 2000,         /* pauses before a worker gives its time slice away */
     YIELDS = 50,          /* slices given away before it sleeps, outside begin .. end */
     YIELDS_ACTIVE = 2000, /* and inside */
     MAX_THREADS = 1024
 };
 
-struct worker {
-    struct pool *pool;
-    uint32_t number;
-    pthread_t thread;
-};
-
 struct pool {
-    _Atomic uint64_t ticket;
+    _Atomic uint64_t ticket, claim;
     _Atomic uint32_t pending, sleepers;
     _Atomic bool active, stop;
     void (*job)(void *user, uint32_t part);
@@ -36,7 +32,7 @@ struct pool {
     pthread_mutex_t lock;
     pthread_cond_t wake;
     uint32_t threads, started;
-    struct worker *workers;
+    pthread_t *workers; /* from 1 on: 0 is the caller */
 };
 
 static void pause_briefly(void)
@@ -71,32 +67,54 @@ static uint64_t next_ticket(struct pool *pool, uint64_t seen)
     return atomic_load(&pool->ticket);
 }
 
+/* The next part of the ticket's job; false: all are taken, or another job is on. */
+static bool take_part(struct pool *pool, uint64_t ticket, uint32_t *part)
+{
+    uint64_t claim = atomic_load_explicit(&pool->claim, memory_order_acquire);
+    do {
+        if (claim >> PART_BITS != ticket >> PART_BITS || (claim & PART_MASK) >= (ticket & PART_MASK))
+            return false;
+    } while (!atomic_compare_exchange_weak_explicit(&pool->claim, &claim, claim + 1, memory_order_acq_rel,
+                                                    memory_order_acquire));
+    *part = (uint32_t)(claim & PART_MASK);
+    return true;
+}
+
+static void run_parts(struct pool *pool, uint64_t ticket)
+{
+    uint32_t part;
+    while (take_part(pool, ticket, &part)) {
+        pool->job(pool->user, part);
+        atomic_fetch_sub_explicit(&pool->pending, 1, memory_order_release);
+    }
+}
+
 static void *work(void *argument)
 {
-    struct worker *worker = argument;
-    struct pool *pool = worker->pool;
+    struct pool *pool = argument;
     uint64_t seen = 0;
     float_mode_enter();
     for (;;) {
         seen = next_ticket(pool, seen);
         if (atomic_load_explicit(&pool->stop, memory_order_acquire))
             return NULL;
-        if (worker->number >= (seen & ((1u << PART_BITS) - 1)))
-            continue;
-        pool->job(pool->user, worker->number);
-        atomic_fetch_sub_explicit(&pool->pending, 1, memory_order_release);
+        run_parts(pool, seen);
     }
 }
 
-static void announce(struct pool *pool, uint32_t parts)
+/* Part 0 is the caller's already. Returns the ticket. */
+static uint64_t announce(struct pool *pool, uint32_t parts)
 {
-    uint64_t old = atomic_load_explicit(&pool->ticket, memory_order_relaxed);
-    atomic_store(&pool->ticket, ((old >> PART_BITS) + 1) << PART_BITS | parts);
-    if (atomic_load(&pool->sleepers) == 0)
-        return;
-    pthread_mutex_lock(&pool->lock);
-    pthread_cond_broadcast(&pool->wake);
-    pthread_mutex_unlock(&pool->lock);
+    const uint64_t old = atomic_load_explicit(&pool->ticket, memory_order_relaxed);
+    const uint64_t job = ((old >> PART_BITS) + 1) << PART_BITS;
+    atomic_store_explicit(&pool->claim, job | 1, memory_order_release);
+    atomic_store(&pool->ticket, job | parts);
+    if (atomic_load(&pool->sleepers)) {
+        pthread_mutex_lock(&pool->lock);
+        pthread_cond_broadcast(&pool->wake);
+        pthread_mutex_unlock(&pool->lock);
+    }
+    return job | parts;
 }
 
 struct pool *pool_create(uint32_t threads)
@@ -112,9 +130,7 @@ struct pool *pool_create(uint32_t threads)
     bool good = waking && pool->workers;
     pool->started = 1;
     while (good && pool->started < threads) {
-        struct worker *worker = &pool->workers[pool->started];
-        *worker = (struct worker){.pool = pool, .number = pool->started};
-        good = pthread_create(&worker->thread, NULL, work, worker) == 0;
+        good = pthread_create(&pool->workers[pool->started], NULL, work, pool) == 0;
         pool->started += good;
     }
     if (good)
@@ -137,7 +153,7 @@ void pool_destroy(struct pool *pool)
     atomic_store(&pool->stop, true);
     announce(pool, 0);
     for (uint32_t i = 1; i < pool->started; i++)
-        pthread_join(pool->workers[i].thread, NULL);
+        pthread_join(pool->workers[i], NULL);
     pthread_cond_destroy(&pool->wake);
     pthread_mutex_destroy(&pool->lock);
     free(pool->workers);
@@ -166,16 +182,18 @@ void pool_end(struct pool *pool)
 
 void pool_run(struct pool *pool, uint32_t parts, void (*job)(void *user, uint32_t part), void *user)
 {
-    if (parts > 1) {
-        pool->job = job;
-        pool->user = user;
-        atomic_store_explicit(&pool->pending, parts - 1, memory_order_relaxed);
-        announce(pool, parts);
+    if (parts <= 1) {
+        if (parts)
+            job(user, 0);
+        return;
     }
-    if (parts)
-        job(user, 0);
-    for (uint32_t spins = 0; parts > 1 && atomic_load_explicit(&pool->pending, memory_order_acquire);
-         spins++) {
+    pool->job = job;
+    pool->user = user;
+    atomic_store_explicit(&pool->pending, parts - 1, memory_order_relaxed);
+    const uint64_t ticket = announce(pool, parts);
+    job(user, 0);
+    run_parts(pool, ticket);
+    for (uint32_t spins = 0; atomic_load_explicit(&pool->pending, memory_order_acquire); spins++) {
         if (spins < SPINS)
             pause_briefly();
         else
