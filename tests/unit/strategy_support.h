@@ -14,7 +14,7 @@
 #include "codegen/strategy.h"
 #include "ir/interp.h"
 
-enum { MOST_LAUNCHES = 4, MOST_SYMBOL_VALUES = 64 };
+enum { MOST_LAUNCHES = 4, MOST_TEMPORARIES = 8, MOST_SYMBOL_VALUES = 64 };
 
 struct group_test {
     struct strategy_context context; /* first: the call-back finds the flags behind it */
@@ -52,8 +52,11 @@ static inline bool group_test_build(struct group_test *test, struct arena *arena
     text_init(&why, arena);
     test->group = (struct group){.body = *definition};
     test->group.values = arena_new_array(arena, value_id, definition->buffers.count);
-    /* Without fma a machine has no kernels of its own, only code (strategy_retarget). */
-    const struct machine *built_for = machine->software_fma ? machine_reference(machine) : machine;
+    /* As plans do it; a strategy that is named is asked for the machine itself, but without fma a machine has no
+     * kernels of its own, only code (strategy_retarget). */
+    const struct machine *compiled_for = machine, *built_for = machine;
+    if (!name || machine->software_fma)
+        built_for = machine_reference(machine);
     test->context = (struct strategy_context){
         .group = &test->group, .machine = built_for, .arena = arena, .is_constant = group_test_constant};
     if (name) {
@@ -66,6 +69,7 @@ static inline bool group_test_build(struct group_test *test, struct arena *arena
         test->config = candidates[which < count ? which : count - 1];
     } else {
         test->strategy = strategy_choose(&test->context, 3, &test->config, NULL);
+        compiled_for = strategy_retarget(&test->context, machine, test->strategy, &test->config);
     }
     if (!test->strategy->build(&test->context, &test->config, &test->lowered, &why))
         fail_msg("%s: %s", test->strategy->name, why.data);
@@ -80,7 +84,7 @@ static inline bool group_test_build(struct group_test *test, struct arena *arena
             fail_msg("%s: %s", test->strategy->name, why.data);
         }
         kernels[i] = (struct object_kernel){
-            .kernel = kernel, .symbol = arena_printf(arena, "k%u", (unsigned)i), .machine = machine};
+            .kernel = kernel, .symbol = arena_printf(arena, "k%u", (unsigned)i), .machine = compiled_for};
     }
     test->library = load_kernels(arena, kernels, count);
     for (uint32_t i = 0; i < count; i++)
@@ -125,20 +129,28 @@ static inline void group_test_pack(struct group_test *test, void *const *buffers
     }
 }
 
-/* Runs all launches, each in `shares` uneven shares. Temporaries are not supported here. */
+/* Runs all launches, each in `shares` uneven shares. Temporaries are filled with huge
+ * numbers first. */
 static inline void group_test_run(struct group_test *test, const int64_t *symbols, void *const *buffers,
                                   void *scratch, int64_t shares)
 {
     const struct dims *dims = test->group.body.pool->dims;
+    void *temporaries[MOST_TEMPORARIES];
+    assert_true(test->lowered.temporaries.count <= MOST_TEMPORARIES);
+    for (uint32_t i = 0; i < test->lowered.temporaries.count; i++) {
+        const uint64_t bytes = type_bytes(dims, &test->lowered.temporaries.items[i].type, symbols);
+        temporaries[i] = arena_alloc(test->context.arena, bytes);
+        memset(temporaries[i], 0x7f, bytes);
+    }
     for (uint32_t i = 0; i < test->lowered.launches.count; i++) {
         const struct kernel_launch *launch = &test->lowered.launches.items[i];
         void *arguments[MAX_KERNEL_MEMORIES];
         int64_t values[MAX_KERNEL_DIMS];
         for (uint32_t k = 0; k < launch->kernel->global_count; k++) {
-            assert_true(launch->arguments[k].kind != ARGUMENT_TEMPORARY);
-            arguments[k] = launch->arguments[k].kind == ARGUMENT_DERIVED
-                               ? test->derived[launch->arguments[k].index]
-                               : buffers[launch->arguments[k].index];
+            const struct argument *from = &launch->arguments[k];
+            arguments[k] = from->kind == ARGUMENT_DERIVED     ? test->derived[from->index]
+                           : from->kind == ARGUMENT_TEMPORARY ? temporaries[from->index]
+                                                              : buffers[from->index];
         }
         for (uint32_t k = 0; k < launch->kernel->dims.count; k++)
             values[k] = dim_now(dims, launch->kernel->dims.items[k], symbols);

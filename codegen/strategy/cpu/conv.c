@@ -46,8 +46,8 @@ struct place {
     const struct operand *operand;
     expr panel;    /* first element of the panel */
     expr tap;      /* number of the tap times the channels of a block */
-    expr inside;   /* all indices but the last are in the image */
-    expr position; /* last index at the begin of the run */
+    expr inside;   /* all indices but that along the row are in the image */
+    expr position; /* that one at the begin of the run */
     expr base;     /* flat index there, for the first channel of the block */
     expr channel_growth;
     expr width; /* of the image */
@@ -97,7 +97,8 @@ static void copy_run(struct block *block, const struct place *place, expr begin,
     struct tiler *t = place->t;
     struct exprs *pool = t->kernel->pool;
     const int64_t stride = place->p->stride;
-    const uint16_t lanes = stride <= 2 ? t->lanes : 1;
+    const bool gaps = !dim_equals_constant(t->product->dims, place->p->gap, 1);
+    const uint16_t lanes = stride <= 2 && !gaps ? t->lanes : 1;
     struct block body;
     expr at;
     build_for(block, "at", index_constant(t, 0), index_sub(t, end, begin), index_constant(t, lanes),
@@ -116,11 +117,12 @@ static void copy_run(struct block *block, const struct place *place, expr begin,
             masks[i] = pixel_mask(&body, place->inside, place->width,
                                   index_add(t, position, index_constant(t, i * lanes)), lanes);
     }
+    const expr moved = gaps ? index_scale(t, shift, kernel_dim(t->kernel, place->p->gap)) : shift;
     copy_channels(&body, place, index_add(t, offset, at),
-                  build_declare(&body, "source", index_add(t, place->base, shift)), masks, lanes);
+                  build_declare(&body, "source", index_add(t, place->base, moved)), masks, lanes);
 }
 
-/* The load's indices with the axes as they are set; the tests of all but the last. */
+/* The load's indices with the axes as they are set; the tests of all but that along the row. */
 static void locate(struct place *place, struct block *block)
 {
     struct tiler *t = place->t;
@@ -132,8 +134,8 @@ static void locate(struct place *place, struct block *block)
     place->inside = expr_int(pool, DTYPE_BOOL, 1);
     for (uint32_t i = 0; i < rank; i++) {
         indices[i] = lower_expr(&t->lowering, load.arguments[i]);
-        if (i + 1 == rank)
-            break;
+        if (i == place->p->along)
+            continue;
         const bool moves =
             load.op == EXPR_LOAD_OR &&
             !(place->p->has_channel && product_uses(t->product, load.arguments[i], place->p->channel.axis));
@@ -147,8 +149,8 @@ static void locate(struct place *place, struct block *block)
             expr_binary(pool, EXPR_AND, place->inside, expr_binary(pool, EXPR_LESS, indices[i], limit));
     }
     place->inside = build_declare(block, "inside", place->inside);
-    place->width = kernel_dim(t->kernel, type->dims[rank - 1]);
-    place->position = build_declare(block, "position", indices[rank - 1]);
+    place->width = kernel_dim(t->kernel, type->dims[place->p->along]);
+    place->position = build_declare(block, "position", indices[place->p->along]);
     place->base = build_declare(block, "base", lower_index(&t->lowering, (uint32_t)load.value, indices));
 }
 
@@ -259,7 +261,8 @@ static struct tile_sizes pixel_sizes(const struct strategy_context *context, con
     sizes.taps = (uint32_t)p->tap_points;
     const uint16_t lanes = tile_lanes(context->machine, p->product->accumulator);
     const double share = length >= lanes ? lanes : length < 1 ? 1 : (double)length;
-    const double cost = p->stride == 1 ? 4 / share : p->stride == 2 ? 7 / share : 2.5;
+    const bool gaps = !dim_equals_constant(p->product->dims, p->gap, 1);
+    const double cost = gaps ? 2.5 : p->stride == 1 ? 4 / share : p->stride == 2 ? 7 / share : 2.5;
     if (p->product->swapped) {
         sizes.row_cost = cost * 1.3;
         sizes.direct = false;

@@ -101,6 +101,11 @@ static bool depthwise_find(const struct strategy_context *context, struct depthw
         text_put(why, "it is no small kernel over single channels");
         return false;
     }
+    const struct expr_node load = *expr_at(w->product->definition.pool, w->pixels.side->load);
+    if (w->pixels.along + 1 != (uint32_t)load.count - (load.op == EXPR_LOAD_OR)) {
+        text_put(why, "the rows of the image do not lie along the last index");
+        return false;
+    }
     if (w->pixels.stride <= 2 && find_taps(w))
         return true;
     text_put(why, "its strides or taps are not even");

@@ -477,12 +477,15 @@ static void add_in_blocks(struct emitter *emitter, struct block *block, const st
     struct exprs *pool = kernel->pool;
     uint32_t partial[MAX_BUFFERS];
     const uint32_t end_of_axes = nest->rank + nest->reduce_rank;
-    const expr extent = kernel_dim(kernel, nest->extents[axis]), length = expr_index(pool, SUM_BLOCK);
+    const bool chunked = axis == emitter->chunk_axis;
+    const expr first = chunked ? emitter->chunk_begin : expr_index(pool, 0);
+    const expr last = chunked ? emitter->chunk_end : kernel_dim(kernel, nest->extents[axis]);
+    const expr length = expr_index(pool, SUM_BLOCK);
     struct block inner = open_reduced(emitter, block, nest, nest->rank, axis), body, next;
     expr begin;
-    build_for(&inner, "begin", expr_index(pool, 0), extent, length, LOOP_SERIAL, &body, &begin);
+    build_for(&inner, "begin", first, last, length, LOOP_SERIAL, &body, &begin);
     const expr end = build_declare(
-        &body, "end", expr_binary(pool, EXPR_MIN, expr_binary(pool, EXPR_ADD, begin, length), extent));
+        &body, "end", expr_binary(pool, EXPR_MIN, expr_binary(pool, EXPR_ADD, begin, length), last));
     clear_sums(emitter, &body, nest, vector, partial);
     const struct statement *statement =
         build_for(&body, "i", begin, end, 0, LOOP_SERIAL, &next, &emitter->axes[axis]);
@@ -496,10 +499,9 @@ static void add_in_blocks(struct emitter *emitter, struct block *block, const st
                    kernel_element(kernel, partial[r], chunk_position(emitter, vector), 1));
 }
 
-static void emit_column(struct emitter *emitter, struct block *block, const struct flat_nest *nest,
-                        uint32_t vector)
+void emit_column_sums(struct emitter *emitter, struct block *block, const struct flat_nest *nest,
+                      uint32_t vector, uint32_t *sums)
 {
-    uint32_t sums[MAX_BUFFERS];
     const uint32_t axis = long_sum_axis(nest);
     clear_sums(emitter, block, nest, vector, sums);
     if (axis != NO_AXIS) {
@@ -508,6 +510,13 @@ static void emit_column(struct emitter *emitter, struct block *block, const stru
         struct block inner = open_reduced(emitter, block, nest, nest->rank, nest->rank + nest->reduce_rank);
         add_bodies(emitter, &inner, nest, vector, sums);
     }
+}
+
+static void emit_column(struct emitter *emitter, struct block *block, const struct flat_nest *nest,
+                        uint32_t vector)
+{
+    uint32_t sums[MAX_BUFFERS];
+    emit_column_sums(emitter, block, nest, vector, sums);
     store_sums(emitter, block, nest, vector, sums);
 }
 

@@ -69,6 +69,11 @@ void emit_parallel(struct emitter *emitter, struct block *block, const struct fl
 void emit_row_sums(struct emitter *emitter, struct block *block, const struct flat_nest *nest,
                    uint32_t vector);
 
+/* The same in columns: along `vector`, whose extent or chunk is at most COLUMN_CHUNK; `sums` get scratch
+ * memories. */
+void emit_column_sums(struct emitter *emitter, struct block *block, const struct flat_nest *nest,
+                      uint32_t vector, uint32_t *sums);
+
 /* A loop over one axis of the nest; sets it. */
 void emit_axis(struct emitter *emitter, struct block *block, const struct flat_nest *nest, uint32_t axis,
                enum loop_kind loop, struct block *body);

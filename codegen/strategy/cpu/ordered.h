@@ -1,4 +1,5 @@
-/* Scans and sorts on a CPU: one nest each, for the plain strategy, which takes every group nest by nest. */
+/* Scans, sorts and reductions of few long rows on a CPU: one nest each, for the plain strategy, which takes
+ * every group nest by nest. */
 #ifndef GPUCC_CODEGEN_STRATEGY_CPU_ORDERED_H
 #define GPUCC_CODEGEN_STRATEGY_CPU_ORDERED_H
 
@@ -6,6 +7,11 @@
 
 void cpu_build_scan(const struct strategy_context *context, uint32_t nest, struct lowered_group *out);
 void cpu_build_sort(const struct strategy_context *context, uint32_t nest, struct lowered_group *out);
+/* False: the nest is none of few long rows, or of no form that can be cut. */
+bool cpu_build_pieces(const struct strategy_context *context, uint32_t number, const struct flat_nest *nest,
+                      struct nest_form form, struct lowered_group *out);
+/* By the sizes' hints: so few rows, so long, that workers must share a row. */
+bool few_long_rows(const struct dims *dims, const dim *extents, uint32_t rank, uint32_t reduce_rank);
 double cpu_ordered_seconds(const struct strategy_context *context, uint32_t nest);
 
 /* A kernel of one nest: the buffers that the nest loads, or stores, or both are its parameters. */

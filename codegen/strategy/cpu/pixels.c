@@ -1,5 +1,5 @@
-/* The pixels of a convolution (pixels.h): plain f32 loads, 0 outside the image, whose last index alone moves
- * with the innermost axis of the outputs; reduced axes are told apart into taps, which shift a position, and
+/* The pixels of a convolution (pixels.h): plain f32 loads, 0 outside the image, one index of which moves with
+ * the innermost axis of the outputs; reduced axes are told apart into taps, which shift a position, and
  * channels. */
 #include "codegen/strategy/cpu/pixels.h"
 
@@ -50,7 +50,7 @@ static bool sort_digits(struct pixels *p, struct text *why)
     return false;
 }
 
-/* The last index alone moves with the run, by a constant; the channel is in no guard. */
+/* One index alone moves with the run, by a constant. */
 static bool check_indices(struct pixels *p, struct text *why)
 {
     const struct product *product = p->product;
@@ -69,19 +69,26 @@ static bool check_indices(struct pixels *p, struct text *why)
     }
     p->run = p->side->axes[p->side->axis_count - 1];
     bool fine = true;
+    uint32_t moving = 0;
     for (uint32_t i = 0; i < rank; i++) {
         const dim growth = product_growth(product, load.arguments[i], p->run);
-        if (i + 1 == rank)
-            fine = fine && growth != DIM_NONE && dim_is_constant(product->dims, growth, &p->stride) &&
-                   p->stride >= 1;
-        else
-            fine = fine && growth != DIM_NONE && dim_equals_constant(product->dims, growth, 0);
+        if (growth != DIM_NONE && dim_equals_constant(product->dims, growth, 0))
+            continue;
+        fine = fine && growth != DIM_NONE && dim_is_constant(product->dims, growth, &p->stride) &&
+               p->stride >= 1;
+        p->along = i;
+        moving++;
     }
-    for (uint32_t i = 0; i + 1 < p->side->axis_count; i++)
-        fine = fine && !product_uses(product, load.arguments[rank - 1], p->side->axes[i]);
-    if (fine)
+    fine = fine && moving == 1;
+    for (uint32_t i = 0; fine && i + 1 < p->side->axis_count; i++)
+        fine = !product_uses(product, load.arguments[p->along], p->side->axes[i]);
+    p->gap = dim_constant(product->dims, 1);
+    const struct tensor_type *type = &product->definition.buffers.items[load.value].type;
+    for (uint32_t i = p->along + 1; fine && i < rank; i++)
+        p->gap = dim_mul(product->dims, p->gap, type->dims[i]);
+    if (fine && p->gap != DIM_NONE)
         return true;
-    text_put(why, "the rows of the image do not lie along the last index");
+    text_put(why, "the rows of the image do not lie along one index");
     return false;
 }
 

@@ -9,7 +9,9 @@ struct pixels {
     struct product *product;
     const struct side *side;
     uint32_t run;   /* the axis of outputs in one row */
-    int64_t stride; /* inputs to the next output of the run */
+    uint32_t along; /* the load's index that moves with it */
+    int64_t stride; /* positions in a row of the image to the next output of the run */
+    dim gap;        /* elements to the next position: 1 where the rows lie along the last index */
     bool has_channel;
     struct digit channel; /* the reduced axis that is in no index together with a pixel axis */
     uint32_t tap_count;

@@ -76,6 +76,8 @@ static void build_nest(const struct strategy_context *context, uint32_t number, 
     for (uint32_t s = 0; s < nest->store_count; s++)
         buffers |= UINT64_C(1) << nest->stores[s].buffer;
     plan_nest(context, number, &plan);
+    if (cpu_build_pieces(context, number, &plan.nest, plan.form, out))
+        return;
     emitter_init(&emitter, context, "cpu_plain", "", buffers);
     uint32_t axes[MAX_AXES];
     int64_t items, chunk = 0;

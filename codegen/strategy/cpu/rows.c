@@ -2,6 +2,7 @@
  * reductions stay in variables from nest to nest; the row itself stays in the first cache. Only where the row
  * lies in order in memory: else separate nests, each along its own best axis, are faster (plain.c). */
 #include "codegen/strategy/cpu/emit.h"
+#include "codegen/strategy/cpu/ordered.h"
 #include "codegen/strategy/cpu/strategies.h"
 #include "codegen/strategy/row_group.h"
 
@@ -38,6 +39,10 @@ static bool rows_fits(const struct strategy_context *context, struct text *why)
     for (uint32_t n = 0; n < rows.body->nests.count; n++) {
         struct flat_nest nest;
         const struct nest_form form = row_form(&rows, n, &nest);
+        if (few_long_rows(rows.body->pool->dims, nest.extents, nest.rank, nest.reduce_rank)) {
+            text_put(why, "few long rows: workers share each");
+            return false;
+        }
         if ((form.kind != FORM_MAP && form.kind != FORM_ROW) || form.bad > 1) {
             text_put(why, "a row that does not lie in order in memory");
             return false;

@@ -4,6 +4,6 @@
 
 #include "codegen/strategy.h"
 
-extern const struct strategy cpu_conv, cpu_depthwise, cpu_matmul, cpu_rows, cpu_transpose, cpu_plain;
+extern const struct strategy cpu_conv, cpu_depthwise, cpu_matmul, cpu_rows, cpu_columns, cpu_transpose, cpu_plain;
 
 #endif
