@@ -50,7 +50,7 @@ static uint64_t wrong_elements(const gpucc_tensor *x, const gpucc_tensor *output
     const uint8_t *from = x->data, *y = outputs[0].data, *behind = outputs[1].data;
     uint64_t wrong = *(const uint8_t *)outputs[2].data != LARGEST;
     for (uint64_t i = 0; i < count; i++)
-        wrong += y[i] != (uint8_t)(255U - from[i]);
+        wrong += (unsigned)y[i] + (unsigned)from[i] != 255U;
     for (uint64_t i = begin; i < count; i++)
         wrong += behind[i - begin] != (uint8_t)(from[i] * 2U);
     return wrong;
