@@ -227,7 +227,7 @@ static struct plan make_plan(struct arena *arena, const char *const *sources, ui
 }
 
 static const char *const good_source =
-    "extern \"C\" __global__ void add_0(float *x)\n{\n    x[0] = maximum(x[0], 1.0f);\n}\n";
+    "extern \"C\" __global__ void add_0(float *x)\n{\n    x[0] = maximum_f32(x[0], 1.0f);\n}\n";
 
 static void check_compiler(enum cuda_compiler compiler)
 {
