@@ -1,8 +1,8 @@
 /* Host time of one enqueue on a driver that executes nothing:
  *
- *     enqueue BUNDLE DRIVER [NAME=SIZE ...]
+ *     enqueue BUNDLE [NAME=SIZE ...]
  *
- * DRIVER: tests/fake_cuda's library. Prepares these sizes, then enqueues with two sets of buffers in turn, so
+ * The driver is tests/fake_cuda's. Prepares these sizes, then enqueues with two sets of buffers in turn, so
  * that the parameters of the graph's nodes that hold the caller's pointers are patched each time. Prints the
  * least mean of a hundred calls, in microseconds. */
 #include <dlfcn.h>
@@ -61,7 +61,7 @@ static void give_memory(gpucc_tensor *tensor)
 
 static int64_t size_of(int count, char **arguments, const char *symbol)
 {
-    for (int i = 3; i < count; i++) {
+    for (int i = 2; i < count; i++) {
         const char *equals = strchr(arguments[i], '=');
         if (symbol && equals && strlen(symbol) == (size_t)(equals - arguments[i]) &&
             !strncmp(arguments[i], symbol, strlen(symbol)))
@@ -77,8 +77,8 @@ int main(int count, char **arguments)
     gpucc_model *model;
     gpucc_context *context;
     gpucc_dims dims = GPUCC_INIT(gpucc_dims);
-    if (count < 3 || !dlopen(arguments[2], RTLD_NOW | RTLD_GLOBAL)) {
-        fprintf(stderr, "usage: enqueue BUNDLE DRIVER [NAME=SIZE ...]\n");
+    if (count < 2 || !dlopen(FAKE_CUDA_LIBRARY, RTLD_NOW | RTLD_GLOBAL)) {
+        fprintf(stderr, "usage: enqueue BUNDLE [NAME=SIZE ...]\n");
         return 2;
     }
     need(gpucc_open(arguments[1], NULL, &model), "open");
