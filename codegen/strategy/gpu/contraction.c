@@ -79,7 +79,7 @@ static double wave_seconds(const struct strategy_context *context, const struct 
     const double latency = 0.7e-6, warps_to_fill = 8;
     const struct machine *machine = context->machine;
     const double rate = machine->fp32_per_second / machine->multiprocessors * arithmetic_share(v);
-    const double warps = at_once * threads_of(v) / WARP;
+    const double warps = at_once * threads_of(v) / (double)WARP;
     double step = 2.0 * v[CONFIG_ROWS] * v[CONFIG_COLUMNS] * v[CONFIG_DEPTH] * at_once /
                   (rate * fmin(1, 0.4 + 0.6 * warps / warps_to_fill));
     if (plan->dtype != DTYPE_F32)
@@ -91,7 +91,7 @@ static double wave_seconds(const struct strategy_context *context, const struct 
                               : plan->taps                    ? 6
                               : plan->asynchronous            ? 16
                                                               : 24;
-        step += at_once * elements / plan->operands[side].vector * cycles / WARP / 4 / machine->clock;
+        step += at_once * elements / plan->operands[side].vector * cycles / (double)WARP / 4 / machine->clock;
     }
     const double ahead = plan->asynchronous ? v[CONFIG_STAGES] - 1 : 1;
     return ceil(depth / v[CONFIG_DEPTH]) * fmax(step, latency / ahead) + 2 * latency;

@@ -165,8 +165,8 @@ static int32_t kept_elements(const struct rows_plan *plan, double length, int32_
 {
     const double accesses = ceil(length / (threads * (double)plan->vector));
     const double kept = fmax(accesses, 1) * plan->vector;
-    return plan->length == DIM_NONE || plan->kept_loads == 0 || kept > MOST_KEPT ||
-                   kept * plan->kept_loads > MOST_REGISTERS
+    return plan->length == DIM_NONE || plan->kept_loads == 0 || kept > (double)MOST_KEPT ||
+                   kept * plan->kept_loads > (double)MOST_REGISTERS
                ? 0
                : (int32_t)kept;
 }
@@ -214,7 +214,7 @@ static double rows_cost(const struct strategy_context *context, const struct con
     const double each = ceil(row_length(context) / threads);
     /* A row that is not kept is read again, from a cache, by each nest. */
     double row = (kept > 0 ? memory : memory + 0.3e-6 * (nests - 1)) + each * nests * element;
-    row += nests * (warp_combine + (threads > WARP ? block_combine : 0));
+    row += nests * (warp_combine + (threads > (double)WARP ? block_combine : 0));
     const double waves = fmax(1, gpu_size(context, rows) / at_once);
     const double traffic = kept > 0 ? 0 : gpu_traffic(context, true);
     return launch + fmax(waves * row, fmax(traffic, gpu_roofline(context, 0.85, 0.3) - launch));

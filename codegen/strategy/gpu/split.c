@@ -30,7 +30,7 @@ static bool split_fits(const struct strategy_context *context, struct text *why)
         text_put(why, "sizes in too complex a way");
         return false;
     }
-    if (gpu_size(context, points) > MOST_ROWS || gpu_size(context, length) < LEAST_LENGTH) {
+    if (gpu_size(context, points) > (double)MOST_ROWS || gpu_size(context, length) < (double)LEAST_LENGTH) {
         text_put(why, "too many rows, or too short ones, to split");
         return false;
     }
