@@ -158,7 +158,7 @@ static const struct example packed = {
             "  %y = MatMul(%x, %w) : f32[s0, 16] ; #0\n"
             "  %z = Add(%y, %b) : f32[s0, 16] ; #1\n"
             "  output %z \"z\"\n}\n",
-    .weights = {{"w", GPUCC_F32, {8, 16, -1}, 4}, {"b", GPUCC_F32, {16, -1}, 4}, {NULL}},
+    .weights = {{"w", GPUCC_F32, {8, 16, -1}, 4}, {"b", GPUCC_F32, {16, -1}, 4}, {.name = NULL}},
     .input_dims = {5, 8, -1},
     .output_dims = {5, 16, -1}};
 
@@ -173,7 +173,7 @@ static const struct example folded = {
             "  %n = Div(%m, %e) : f32[8, 16] ; #4\n"
             "  %y = MatMul(%x, %n) : f32[s0, 16] ; #5\n"
             "  output %y \"y\"\n}\n",
-    .weights = {{"w", GPUCC_F32, {16, 8, -1}, 4}, {"c", GPUCC_F32, {8, 1, -1}, 4}, {NULL}},
+    .weights = {{"w", GPUCC_F32, {16, 8, -1}, 4}, {"c", GPUCC_F32, {8, 1, -1}, 4}, {.name = NULL}},
     .input_dims = {5, 8, -1},
     .output_dims = {5, 16, -1}};
 
@@ -185,7 +185,7 @@ static const struct example cast = {.text = "model opset 17 {\n"
                                             "  %r = ReduceMax(%g) axes=[0] keepdims=1 : f32[1, 16] ; #3\n"
                                             "  %z = Sub(%y, %r) : f32[4, 16] ; #4\n"
                                             "  output %z \"z\"\n}\n",
-                                    .weights = {{"w", GPUCC_F16, {8, 16, -1}, 2}, {NULL}},
+                                    .weights = {{"w", GPUCC_F16, {8, 16, -1}, 2}, {.name = NULL}},
                                     .input_dims = {4, 8, -1},
                                     .output_dims = {4, 16, -1}};
 
@@ -202,7 +202,7 @@ static const struct example normalised = {
                 {"b", GPUCC_F32, {4, -1}, 4},
                 {"m", GPUCC_F32, {4, -1}, 4},
                 {"v", GPUCC_F32, {4, -1}, 4},
-                {NULL}},
+                {.name = NULL}},
     .input_dims = {1, 3, 6, 6, -1},
     .output_dims = {1, 4, 3, 3, -1}};
 
