@@ -104,7 +104,6 @@ struct object *fake_make(enum kind kind, struct object *parent)
 /* Released objects are kept as marked memory, so that late uses are seen; the process is short-lived. */
 void fake_unmake(struct object *object)
 {
-    object->kind = 0;
     free(object->nodes);
     free(object->launches);
     free(object->disabled);
@@ -112,6 +111,7 @@ void fake_unmake(struct object *object)
     object->launches = NULL;
     object->disabled = NULL;
     pthread_mutex_lock(&fake.lock);
+    object->kind = 0; /* others look through the list of all */
     fake.alive--;
     pthread_mutex_unlock(&fake.lock);
 }
