@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "frontend/driver/driver.h"
+#include "ir/target.h"
 #include "ir/types.h"
 #include "runtime/info.h"
 
@@ -86,6 +87,13 @@ static void put_memory(struct text *out, const struct bundle_file *file, uint32_
                 memory.weight_bytes, memory.arena_bytes, memory.code_bytes);
 }
 
+/* How far the kernels made for a target have been tested, by the machine table. */
+static const char *how_checked(const char *target)
+{
+    const struct machine *machine = machine_find(target);
+    return machine && !machine->compiled_only ? "run on a GPU" : "compiled only";
+}
+
 static void put_plans(struct text *out, const struct bundle_file *file)
 {
     const struct bundle_tables *tables = &file->tables;
@@ -101,8 +109,9 @@ static void put_plans(struct text *out, const struct bundle_file *file)
         text_put_json(out, string_at(tables, plan->name));
         text_printf(out, ", \"kernels\": %u, \"launches\": %u", plan->kernel_count, plan->launch_count);
         if (plan->kind == BUNDLE_CUDA)
-            text_printf(out, ", \"driver\": \"%u.%u\", \"ptx\": %s", plan->driver_version / 1000,
-                        plan->driver_version % 1000 / 10, ptx ? "true" : "false");
+            text_printf(out, ", \"driver\": \"%u.%u\", \"ptx\": %s, \"checked\": \"%s\"",
+                        plan->driver_version / 1000, plan->driver_version % 1000 / 10, ptx ? "true" : "false",
+                        how_checked(string_at(tables, plan->name)));
         put_memory(out, file, i);
         text_put(out, "}");
     }

@@ -350,6 +350,62 @@ static void the_plan_suits_the_device(void **state)
     world_end(&other);
 }
 
+/* All CUDA targets in one bundle, PTX with the lowest alone, as the compiler does it: kernels that bear the
+ * targets' names tell which code runs on which chip. */
+static void every_chip_runs_the_code_that_suits_it_best(void **state)
+{
+    (void)state;
+    enum { MOST_TARGETS = 16 };
+    static const struct {
+        int capability;
+        const char *target;
+    } rows[] = {{75, "sm_75"},   {80, "sm_80"},  {86, "sm_86"},   {87, "sm_87"},
+                {88, "sm_87"},   {89, "sm_89"},  {90, "sm_90a"},  {100, "sm_100"},
+                {103, "sm_100"}, {110, "sm_75"}, {120, "sm_120"}, {121, "sm_120"}};
+    TEST_ARENA(arena);
+    struct bundle_world worlds[MOST_TARGETS];
+    struct bundle_target targets[MOST_TARGETS];
+    struct plan plans[MOST_TARGETS];
+    uint32_t count = 0;
+    for (uint32_t i = 0; machine_row(i); i++) {
+        const struct machine *machine = machine_row(i);
+        if (machine->kind != TARGET_CUDA)
+            continue;
+        assert_true(count < MOST_TARGETS);
+        world_make_cuda(&worlds[count], &arena, machine->name, 2);
+        worlds[count].plan.copies.count = 0;
+        plans[count] = worlds[count].plan;
+        plans[count].kernels.items[0].kernel->name = machine->name;
+        targets[count] = worlds[count].target;
+        targets[count].plan = &plans[count];
+        targets[count].ptx_count = count == 0 ? targets[count].ptx_count : 0;
+        count++;
+    }
+    assert_int_equal(count, 9);
+    worlds[0].inputs.targets = targets;
+    worlds[0].inputs.target_count = count;
+    const char *path = world_write(&worlds[0], "model.so");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct device_world d = {0};
+        struct fake_launch launches[4];
+        gpucc_context_options options = GPUCC_INIT(gpucc_context_options);
+        fake->device(1, rows[i].capability, 13000);
+        assert_ok(gpucc_open(path, NULL, &d.model));
+        assert_ok(gpucc_context_create(d.model, &options, &d.context));
+        device_tensors(&d, 5);
+        assert_ok(prepare_rows(&d, 0, ROWS));
+        fake->reset();
+        assert_ok(gpucc_enqueue(d.context, NULL, &d.input, d.outputs));
+        assert_int_equal(fake->launches(launches, 4), 2);
+        assert_string_equal(launches[0].kernel, rows[i].target);
+        gpucc_context_destroy(d.context);
+        gpucc_close(d.model);
+        assert_int_equal(fake->alive(), 0);
+    }
+    fake->device(1, 90, 13000);
+    world_end(&worlds[0]);
+}
+
 int main(void)
 {
     /* Loaded first under the driver's name, it is what dlopen gives for that name from then on. */
@@ -374,6 +430,7 @@ int main(void)
         cmocka_unit_test(a_captured_stream_gets_launches),
         cmocka_unit_test(every_driver_error_is_reported),
         cmocka_unit_test(the_plan_suits_the_device),
+        cmocka_unit_test(every_chip_runs_the_code_that_suits_it_best),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
