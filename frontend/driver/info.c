@@ -167,7 +167,7 @@ static void put_facts(struct text *out, const struct bundle_tables *tables)
     text_put(out, tables->fact_count ? "\n  }\n" : "}\n");
 }
 
-static const char *host_name(uint32_t machine)
+static const char *machine_text(uint32_t machine)
 {
     return machine == EM_X86_64 ? "x86_64" : machine == EM_AARCH64 ? "aarch64" : "unknown";
 }
@@ -185,7 +185,7 @@ static void show(void *user)
     text_init(&out, s->arena);
     text_put(&out, "{\n");
     text_printf(&out, "  \"abi\": %u,\n  \"host\": \"%s\",\n  \"opset\": %" PRId64 ",\n  \"producer\": ",
-                tables->header->abi, host_name(tables->header->machine), tables->header->opset);
+                tables->header->abi, machine_text(tables->header->machine), tables->header->opset);
     text_put_json(&out, string_at(tables, tables->header->producer));
     text_put(&out, ",\n");
     put_tensors(&out, tables, "inputs", tables->inputs, tables->input_count, false);
