@@ -1,6 +1,8 @@
 /* See row_group.h. */
 #include "codegen/strategy/row_group.h"
 
+#include "codegen/strategy/nest_parts.h"
+
 #include <string.h>
 
 static bool no(struct text *why, const char *reason)
@@ -15,7 +17,8 @@ static void find_row_values(struct row_group *rows)
     for (uint32_t n = 0; n < rows->body->nests.count; n++) {
         const struct nest *nest = &rows->body->nests.items[n];
         for (uint32_t s = 0; nest->reduction_count && s < nest->store_count; s++)
-            if (!nest->stores[s].indices && rows->body->buffers.items[nest->stores[s].buffer].role == BUFFER_TEMPORARY)
+            if (!nest->stores[s].indices &&
+                rows->body->buffers.items[nest->stores[s].buffer].role == BUFFER_TEMPORARY)
                 rows->is_row_value[nest->stores[s].buffer] = true;
     }
 }
@@ -67,19 +70,8 @@ static bool match_map_nest(struct row_group *rows, uint32_t n, struct arena *are
     return found;
 }
 
-static void mark_loads(const struct exprs *pool, expr e, bool *visited, bool *loaded)
-{
-    if (visited[e])
-        return;
-    visited[e] = true;
-    const struct expr_node *node = expr_at(pool, e);
-    if (node->op == EXPR_LOAD || node->op == EXPR_LOAD_OR)
-        loaded[node->value] = true;
-    for (uint32_t i = 0; i < node->count; i++)
-        mark_loads(pool, node->arguments[i], visited, loaded);
-}
-
-/* A buffer that one nest stores and another loads must be a row's value: others would need their neighbours' points. */
+/* A buffer that one nest stores and another loads must be a row's value: others would need their neighbours'
+ * points. */
 static bool flows_in_rows(const struct strategy_context *context, const struct row_group *rows)
 {
     const struct definition *body = rows->body;
@@ -87,11 +79,10 @@ static bool flows_in_rows(const struct strategy_context *context, const struct r
     for (uint32_t n = 0; n < body->nests.count; n++) {
         const struct nest *nest = &body->nests.items[n];
         bool loaded[MAX_BUFFERS] = {false};
-        bool *visited = arena_new_array(context->arena, bool, body->pool->nodes.count);
         for (uint32_t r = 0; r < nest->reduction_count; r++)
-            mark_loads(body->pool, nest->reductions[r].body, visited, loaded);
+            expr_mark_loads(context->arena, body->pool, nest->reductions[r].body, loaded);
         for (uint32_t s = 0; s < nest->store_count; s++)
-            mark_loads(body->pool, nest->stores[s].value, visited, loaded);
+            expr_mark_loads(context->arena, body->pool, nest->stores[s].value, loaded);
         for (uint32_t i = 0; i < body->buffers.count; i++)
             if (loaded[i] && stored[i] && !rows->is_row_value[i])
                 return false;

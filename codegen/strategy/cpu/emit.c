@@ -110,29 +110,6 @@ static struct nest_form best_axis(const struct flat_nest *nest, enum nest_form_k
     return form;
 }
 
-static const enum expr_op combines[] = {
-    [REDUCE_SUM] = EXPR_ADD, [REDUCE_PRODUCT] = EXPR_MUL, [REDUCE_MAX] = EXPR_MAX, [REDUCE_MIN] = EXPR_MIN};
-
-expr emit_combine(struct exprs *pool, enum reduce_op op, expr a, expr b)
-{
-    return expr_binary(pool, combines[op], a, b);
-}
-
-expr emit_neutral(struct exprs *pool, enum reduce_op op, enum dtype dtype)
-{
-    const bool is_real = dtype_is_float(dtype);
-    if (op == REDUCE_SUM || op == REDUCE_PRODUCT)
-        return is_real ? expr_float(pool, dtype, op == REDUCE_PRODUCT)
-                       : expr_int(pool, dtype, op == REDUCE_PRODUCT);
-    if (is_real)
-        return expr_float(pool, dtype, op == REDUCE_MAX ? -INFINITY : INFINITY);
-    const bool is_signed = dtype_class(dtype) == DTYPE_CLASS_INT;
-    const unsigned bits = dtype_bits(dtype);
-    const uint64_t highest = UINT64_MAX >> (64 - bits + is_signed);
-    const uint64_t lowest = is_signed ? ~highest : 0;
-    return expr_int(pool, dtype, (int64_t)(op == REDUCE_MAX ? lowest : highest));
-}
-
 /* The guarded load that a reduction is over, alone or converted: what it gives outside its buffer must be
  * neutral. */
 static const struct expr_node *window_load(const struct flat_nest *nest)
@@ -149,7 +126,7 @@ static const struct expr_node *window_load(const struct flat_nest *nest)
     if (node->op != EXPR_LOAD_OR || nest->kept >> node->value & 1)
         return NULL;
     const expr otherwise = expr_convert(pool, dtype, node->arguments[node->count - 1]);
-    return otherwise == emit_neutral(pool, reduction->op, dtype) ? expr_at(pool, load) : NULL;
+    return otherwise == reduce_neutral(pool, reduction->op, dtype) ? expr_at(pool, load) : NULL;
 }
 
 /* Every index goes up evenly along the axis, or not at all. */
@@ -338,7 +315,7 @@ static void declare_accumulators(struct emitter *emitter, struct block *block, c
     for (uint32_t r = 0; r < nest->reduction_count; r++)
         variables[r] = build_mutable(
             block, "sum",
-            emit_neutral(emitter->kernel->pool, nest->reductions[r].op, accumulator_type(nest, r)));
+            reduce_neutral(emitter->kernel->pool, nest->reductions[r].op, accumulator_type(nest, r)));
 }
 
 static void accumulate(struct emitter *emitter, struct block *block, const struct flat_nest *nest,
@@ -347,9 +324,9 @@ static void accumulate(struct emitter *emitter, struct block *block, const struc
     struct kernel *kernel = emitter->kernel;
     for (uint32_t r = 0; r < nest->reduction_count; r++)
         build_assign(block, variables[r],
-                     expr_binary(kernel->pool, combines[nest->reductions[r].op],
-                                 kernel_variable(kernel, variables[r]),
-                                 lower_expr(&emitter->lowering, nest->reductions[r].body)));
+                     reduce_combine(kernel->pool, nest->reductions[r].op,
+                                    kernel_variable(kernel, variables[r]),
+                                    lower_expr(&emitter->lowering, nest->reductions[r].body)));
 }
 
 static void read_accumulators(struct emitter *emitter, const struct flat_nest *nest,
@@ -422,7 +399,7 @@ static void clear_sums(struct emitter *emitter, struct block *block, const struc
             .space = MEMORY_SCRATCH, .dtype = dtype, .count = length, .label = "sums"};
         sums[r] = kernel_memory_add(kernel, &memory);
         build_store(&body, sums[r], chunk_position(emitter, vector),
-                    emit_neutral(kernel->pool, nest->reductions[r].op, dtype));
+                    reduce_neutral(kernel->pool, nest->reductions[r].op, dtype));
     }
 }
 
@@ -431,8 +408,7 @@ static void add_to_sum(struct emitter *emitter, struct block *body, const struct
 {
     struct kernel *kernel = emitter->kernel;
     const expr at = chunk_position(emitter, vector), sum = kernel_element(kernel, memory, at, 1);
-    build_store(body, memory, at,
-                expr_binary(kernel->pool, combines[nest->reductions[reduction].op], sum, value));
+    build_store(body, memory, at, reduce_combine(kernel->pool, nest->reductions[reduction].op, sum, value));
 }
 
 static void store_sums(struct emitter *emitter, struct block *block, const struct flat_nest *nest,

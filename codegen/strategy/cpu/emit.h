@@ -11,6 +11,7 @@
 #define GPUCC_CODEGEN_STRATEGY_CPU_EMIT_H
 
 #include "codegen/strategy.h"
+#include "codegen/strategy/nest_parts.h"
 #include "codegen/strategy/cpu/nest.h"
 
 enum nest_form_kind { FORM_MAP, FORM_ROW, FORM_UNROLL, FORM_COLUMN, FORM_WINDOW };
@@ -81,8 +82,6 @@ void emit_axis(struct emitter *emitter, struct block *block, const struct flat_n
 /* The nest's stores at the point that the axes and `reduced` of the emitter say. */
 void emit_stores(struct emitter *emitter, struct block *block, const struct flat_nest *nest);
 
-expr emit_neutral(struct exprs *pool, enum reduce_op op, enum dtype dtype);
-expr emit_combine(struct exprs *pool, enum reduce_op op, expr a, expr b);
 
 /* Bytes of the kernel's buffers and operations of the nest, added to the kernel's figures. */
 void emit_figures(struct emitter *emitter, const struct flat_nest *nest);

@@ -149,14 +149,14 @@ static void build_totals(struct pieces *p, struct lowered_group *out)
     emit_parallel(&emitter, &top, nest, nest->rank, axes, NO_AXIS, 0, &body);
     for (uint32_t r = 0; r < nest->reduction_count; r++) {
         const enum dtype dtype = expr_at(nest->definition->pool, nest->reductions[r].body)->dtype;
-        sums[r] = build_mutable(&body, "sum", emit_neutral(pool, nest->reductions[r].op, dtype));
+        sums[r] = build_mutable(&body, "sum", reduce_neutral(pool, nest->reductions[r].op, dtype));
     }
     build_for(&body, "piece", expr_index(pool, 0), kernel_dim(kernel, p->count), 0, LOOP_SERIAL, &inner,
               &piece);
     for (uint32_t r = 0; r < nest->reduction_count; r++) {
         emitter.reduced[r] = kernel_variable(kernel, sums[r]);
         build_assign(&inner, sums[r],
-                     emit_combine(pool, nest->reductions[r].op, emitter.reduced[r],
+                     reduce_combine(pool, nest->reductions[r].op, emitter.reduced[r],
                                   kernel_element(kernel, partials[r], partial_place(p, &emitter, piece), 1)));
     }
     emit_stores(&emitter, &body, nest);

@@ -2,6 +2,7 @@
  * how the flat index of the first store grows with each axis, and constant sides get the recipe of their
  * panels. */
 #include "codegen/strategy/cpu/product.h"
+#include "codegen/strategy/nest_parts.h"
 
 #include <string.h>
 
@@ -10,42 +11,14 @@ enum { MAX_DEPTH_OF_INDEX = 48, MAX_WALK = 4000 };
 /* ---- looking at expressions
  * -------------------------------------------------------------------------------------- */
 
-/* Marks what `e` reaches; items beyond `e` are untouched. */
-static bool *reached_from(struct arena *arena, const struct exprs *pool, expr e)
-{
-    bool *reached = arena_new_array(arena, bool, (size_t)e + 1);
-    reached[e] = true;
-    for (expr x = e; x > 0; x--) {
-        const struct expr_node *node = expr_at(pool, x);
-        for (uint32_t i = 0; reached[x] && i < node->count; i++)
-            reached[node->arguments[i]] = true;
-    }
-    return reached;
-}
-
-static bool uses_axis(struct arena *arena, const struct exprs *pool, expr e, uint32_t axis)
-{
-    const bool *reached = reached_from(arena, pool, e);
-    for (expr x = 1; x <= e; x++)
-        if (reached[x] && expr_at(pool, x)->op == EXPR_AXIS && expr_at(pool, x)->value == (int64_t)axis)
-            return true;
-    return false;
-}
-
 bool product_uses(const struct product *product, expr e, uint32_t axis)
 {
-    return uses_axis(product->arena, product->definition.pool, e, axis);
+    return expr_uses_axis(product->arena, product->definition.pool, e, axis);
 }
 
 void product_mark_loads(const struct product *product, expr e, bool *used)
 {
-    const struct exprs *pool = product->definition.pool;
-    const bool *reached = reached_from(product->arena, pool, e);
-    for (expr x = 1; x <= e; x++) {
-        const struct expr_node *node = expr_at(pool, x);
-        if (reached[x] && (node->op == EXPR_LOAD || node->op == EXPR_LOAD_OR))
-            used[node->value] = true;
-    }
+    expr_mark_loads(product->arena, product->definition.pool, e, used);
 }
 
 void product_mark_stores(const struct product *product, bool *used)
@@ -83,7 +56,7 @@ static dim growth_of(struct growth *g, expr e, uint32_t depth)
         return DIM_NONE;
     if (node.op == EXPR_AXIS && node.value == (int64_t)g->axis)
         return dim_constant(dims, 1);
-    if (node.count == 0 || !uses_axis(g->product->arena, g->pool, e, g->axis))
+    if (node.count == 0 || !expr_uses_axis(g->product->arena, g->pool, e, g->axis))
         return dim_constant(dims, 0);
     if (node.dtype != DTYPE_I64 || node.count != 2)
         return DIM_NONE;
@@ -122,7 +95,7 @@ dim product_load_growth(const struct product *product, expr load, uint32_t axis)
 /* The constant by which every use of the axis in the expression is divided; 0: none, or used otherwise. */
 static int64_t only_divided_by(struct arena *arena, const struct exprs *pool, expr e, uint32_t axis)
 {
-    const bool *reached = reached_from(arena, pool, e);
+    const bool *reached = expr_reached(arena, pool, e);
     int64_t divisor = 0;
     for (expr x = 1; x <= e; x++) {
         const struct expr_node *node = expr_at(pool, x);
@@ -303,7 +276,7 @@ static bool is_constant_side(const struct strategy_context *context, const struc
                              const struct side *side)
 {
     const struct exprs *pool = product->definition.pool;
-    const bool *reached = reached_from(product->arena, pool, side->factor);
+    const bool *reached = expr_reached(product->arena, pool, side->factor);
     if (!context->is_constant(context, side->buffer) || !constant_sizes(product, side))
         return false;
     for (expr x = 1; x <= side->factor; x++) {

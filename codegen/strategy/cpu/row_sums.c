@@ -51,7 +51,7 @@ static void declare_part(struct emitter *emitter, struct block *block, const str
 {
     struct kernel *kernel = emitter->kernel;
     for (uint32_t r = 0; r < nest->reduction_count; r++) {
-        const expr start = emit_neutral(kernel->pool, nest->reductions[r].op,
+        const expr start = reduce_neutral(kernel->pool, nest->reductions[r].op,
                                         expr_at(nest->definition->pool, nest->reductions[r].body)->dtype);
         part->variables[r] = build_mutable(block, "sum", kernel_broadcast(kernel, start, part->lanes));
     }
@@ -81,7 +81,7 @@ static expr emit_part(struct emitter *emitter, struct block *block, const struct
             lane_widen(kernel, lower_expr(&emitter->lowering, nest->reductions[r].body), part->lanes);
         build_assign(
             &body, part->variables[r],
-            emit_combine(pool, nest->reductions[r].op, kernel_variable(kernel, part->variables[r]), value));
+            reduce_combine(pool, nest->reductions[r].op, kernel_variable(kernel, part->variables[r]), value));
     }
     return stop;
 }
@@ -99,7 +99,7 @@ static expr fold_lanes(struct emitter *emitter, struct block *block, enum reduce
             halves[1][i] = kernel_lane(kernel, vector, (uint32_t)(lanes + i));
         }
         const expr low = kernel_pack(kernel, halves[0], lanes), high = kernel_pack(kernel, halves[1], lanes);
-        vector = build_declare(block, "half", emit_combine(kernel->pool, op, low, high));
+        vector = build_declare(block, "half", reduce_combine(kernel->pool, op, low, high));
     }
     return vector;
 }
@@ -115,7 +115,7 @@ static void fold_parts(struct emitter *emitter, struct block *block, const struc
             sum = fold_lanes(emitter, block, op, sum, parts[i - 1].lanes, parts[i].lanes);
             sum = build_declare(
                 block, "sum",
-                emit_combine(kernel->pool, op, sum, kernel_variable(kernel, parts[i].variables[r])));
+                reduce_combine(kernel->pool, op, sum, kernel_variable(kernel, parts[i].variables[r])));
         }
         emitter->reduced[r] = fold_lanes(emitter, block, op, sum, parts[count - 1].lanes, 1);
     }

@@ -117,7 +117,7 @@ static void build_columns(const struct strategy_context *context, uint32_t numbe
         const struct kernel_memory memory = {
             .space = MEMORY_SCRATCH, .dtype = dtype, .count = COLUMN_CHUNK, .label = "sums"};
         sums[r] = kernel_memory_add(kernel, &memory);
-        build_store(&inner, sums[r], at, emit_neutral(kernel->pool, flat->reductions[r].op, dtype));
+        build_store(&inner, sums[r], at, reduce_neutral(kernel->pool, flat->reductions[r].op, dtype));
     }
     emit_axis(&emitter, &body, flat, along, LOOP_SERIAL, &inner);
     body = inner;
@@ -126,7 +126,7 @@ static void build_columns(const struct strategy_context *context, uint32_t numbe
     for (uint32_t r = 0; r < flat->reduction_count; r++) {
         const expr value = lower_expr(&emitter.lowering, flat->reductions[r].body);
         emitter.reduced[r] = build_declare(&inner, "sum",
-                                           emit_combine(kernel->pool, flat->reductions[r].op,
+                                           reduce_combine(kernel->pool, flat->reductions[r].op,
                                                         kernel_element(kernel, sums[r], at, 1), value));
         build_store(&inner, sums[r], at, emitter.reduced[r]);
     }
@@ -148,7 +148,7 @@ static void scan_along(struct emitter *emitter, struct block *body, const struct
         const expr value = lower_expr(&emitter->lowering, flat->reductions[r].body);
         emitter->reduced[r] = kernel_variable(kernel, variables[r]);
         build_assign(&inner, variables[r],
-                     emit_combine(kernel->pool, flat->reductions[r].op, emitter->reduced[r], value));
+                     reduce_combine(kernel->pool, flat->reductions[r].op, emitter->reduced[r], value));
     }
     emit_stores(emitter, &inner, flat);
 }
@@ -156,7 +156,7 @@ static void scan_along(struct emitter *emitter, struct block *body, const struct
 static void neutral_sums(const struct emitter *emitter, const struct flat_nest *flat, expr *from)
 {
     for (uint32_t r = 0; r < flat->reduction_count; r++)
-        from[r] = emit_neutral(emitter->kernel->pool, flat->reductions[r].op,
+        from[r] = reduce_neutral(emitter->kernel->pool, flat->reductions[r].op,
                                expr_at(flat->definition->pool, flat->reductions[r].body)->dtype);
 }
 
@@ -256,7 +256,7 @@ static void build_offsets(struct blocks *b)
         const expr total = build_declare(&inner, "total", kernel_element(kernel, totals[r], at, 1));
         build_store(&inner, totals[r], at, kernel_variable(kernel, sums[r]));
         build_assign(&inner, sums[r],
-                     emit_combine(pool, flat->reductions[r].op, kernel_variable(kernel, sums[r]), total));
+                     reduce_combine(pool, flat->reductions[r].op, kernel_variable(kernel, sums[r]), total));
     }
     vec_push(b->context->arena, &b->out->launches, emitter_launch(&emitter));
 }

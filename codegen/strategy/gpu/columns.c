@@ -80,7 +80,7 @@ static void combine_parts(struct gpu_kernel *k, struct block *at, const struct c
         expr place =
             expr_binary(pool, EXPR_ADD, expr_binary(pool, EXPR_MUL, other, expr_index(pool, points)), point);
         build_assign(&body, total,
-                     gpu_combine(pool, nest->reductions[r].op, kernel_variable(kernel, total),
+                     reduce_combine(pool, nest->reductions[r].op, kernel_variable(kernel, total),
                                  kernel_element(kernel, memories[r], place, 1)));
         reduced[r] = kernel_variable(kernel, total);
     }
@@ -121,7 +121,7 @@ static bool columns_build(const struct strategy_context *context, const struct c
     gpu_split_position(&k, &top, nest, place, order, nest->rank, "i", axes);
     for (uint32_t r = 0; r < nest->reduction_count; r++) {
         enum dtype dtype = expr_at(context->group->body.pool, nest->reductions[r].body)->dtype;
-        variables[r] = build_mutable(&top, "sum", gpu_neutral(pool, nest->reductions[r].op, dtype));
+        variables[r] = build_mutable(&top, "sum", reduce_neutral(pool, nest->reductions[r].op, dtype));
         reduced[r] = kernel_variable(kernel, variables[r]);
     }
     expr position;
@@ -131,7 +131,7 @@ static bool columns_build(const struct strategy_context *context, const struct c
     struct lowering lowering = gpu_lowering(&k, axes, NULL);
     for (uint32_t r = 0; r < nest->reduction_count; r++)
         build_assign(&body, variables[r],
-                     gpu_combine(pool, nest->reductions[r].op, reduced[r],
+                     reduce_combine(pool, nest->reductions[r].op, reduced[r],
                                  lower_expr(&lowering, nest->reductions[r].body)));
     combine_parts(&k, &top, config, nest, own, part, reduced, &first);
     build_if(&first, expr_binary(pool, EXPR_LESS, point, total), &inside, NULL);

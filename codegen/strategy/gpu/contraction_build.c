@@ -271,7 +271,7 @@ static void build_main(struct builder *b, struct lowered_group *out, uint32_t pa
     }
     build_for(&top, "i", number(b, 0), times(b, own_name(b, SIDE_ROWS), own_name(b, SIDE_COLUMNS)), 0,
               LOOP_UNROLL, &body, &i);
-    build_store(&body, b->sum, i, gpu_neutral(b->pool, REDUCE_SUM, b->plan->dtype));
+    build_store(&body, b->sum, i, reduce_neutral(b->pool, REDUCE_SUM, b->plan->dtype));
     if (b->plan->asynchronous)
         sum_copied(b, &top);
     else

@@ -220,7 +220,7 @@ static expr element_of(struct builder *b, struct block *at, const struct fill *f
     const struct contraction_plan *plan = b->plan;
     const struct operand *operand = fill->operand;
     const uint16_t lanes = (uint16_t)operand->vector;
-    expr lane_zero = gpu_neutral(b->pool, REDUCE_SUM, plan->dtype),
+    expr lane_zero = reduce_neutral(b->pool, REDUCE_SUM, plan->dtype),
          lane_zeros[4] = {lane_zero, lane_zero, lane_zero, lane_zero};
     const expr zero = kernel_pack(b->k.kernel, lane_zeros, lanes);
     expr inside = depth_in_range(b, step, depth), index;
@@ -379,7 +379,7 @@ static void load_round(struct builder *b, struct block *at, const struct fill *f
     const uint32_t fast =
         operand->along_depth ? plan->depth[plan->depth_count - 1] : operand->axes[operand->count - 1];
     const expr first = axes[fast], loaded = vector > 1 ? load_vector(b, at, fill, axes) : 0;
-    const expr zero = gpu_neutral(b->pool, REDUCE_SUM, plan->dtype);
+    const expr zero = reduce_neutral(b->pool, REDUCE_SUM, plan->dtype);
     for (int64_t lane = 0; lane < vector; lane++) {
         axes[fast] = add(b, first, number(b, lane));
         expr value = factor_value(b, fill, axes, loaded, (uint32_t)lane);
@@ -466,7 +466,7 @@ uint32_t contraction_pack(const struct strategy_context *context, const struct c
         const struct expr_node *index = expr_at(from, load->arguments[i]);
         indices[i] = index->op == EXPR_AXIS ? axes[index->value] : expr_index(pool, 0);
     }
-    const expr zero = gpu_neutral(pool, REDUCE_SUM, type->dtype);
+    const expr zero = reduce_neutral(pool, REDUCE_SUM, type->dtype);
     nest_store(recipe, nest, packed, NULL,
                expr_load_or(pool, source, type->dtype, (uint32_t)type->rank, indices, zero));
     vec_push(context->arena, &out->derived, derived);

@@ -247,7 +247,7 @@ void contraction_sum_parts(const struct strategy_context *context, const struct 
         order[count++] = rows->axes[i];
     gpu_split_position(&k, &inside, plan->nest, line, order, count, "line", axes);
     gpu_split_position(&k, &inside, plan->nest, column, columns->axes, columns->count, "column", axes);
-    const uint32_t sum = build_mutable(&inside, "sum", gpu_neutral(pool, REDUCE_SUM, plan->dtype));
+    const uint32_t sum = build_mutable(&inside, "sum", reduce_neutral(pool, REDUCE_SUM, plan->dtype));
     const expr reduced = kernel_variable(kernel, sum);
     expr part;
     build_for(&inside, "part", expr_index(pool, 0), kernel_named(kernel, parts, "part_count"), 0, LOOP_UNROLL,

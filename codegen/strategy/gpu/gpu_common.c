@@ -4,39 +4,25 @@
 #include <math.h>
 #include <string.h>
 
-static void mark_loads(const struct exprs *pool, expr e, bool *used, unsigned char *visited)
-{
-    if (!e || visited[e])
-        return;
-    visited[e] = 1;
-    const struct expr_node *node = expr_at(pool, e);
-    if (node->op == EXPR_LOAD || node->op == EXPR_LOAD_OR)
-        used[node->value] = true;
-    for (uint32_t i = 0; i < node->count; i++)
-        mark_loads(pool, node->arguments[i], used, visited);
-}
-
 static void mark_reductions(const struct strategy_context *context, const struct nest *nest, bool *loaded)
 {
     const struct exprs *pool = context->group->body.pool;
-    unsigned char *visited = arena_new_array(context->arena, unsigned char, pool->nodes.count);
     for (uint32_t i = 0; i < nest->reduction_count; i++)
-        mark_loads(pool, nest->reductions[i].body, loaded, visited);
+        expr_mark_loads(context->arena, pool, nest->reductions[i].body, loaded);
 }
 
 static void mark_stores(const struct strategy_context *context, const struct nest *nest, bool *loaded,
                         bool *stored)
 {
     const struct exprs *pool = context->group->body.pool;
-    unsigned char *visited = arena_new_array(context->arena, unsigned char, pool->nodes.count);
     for (uint32_t i = 0; i < nest->store_count; i++) {
         const struct nest_store *store = &nest->stores[i];
-        mark_loads(pool, store->value, loaded, visited);
-        mark_loads(pool, store->condition, loaded, visited);
+        expr_mark_loads(context->arena, pool, store->value, loaded);
+        expr_mark_loads(context->arena, pool, store->condition, loaded);
         stored[store->buffer] = true;
         for (int k = 0; store->indices && k < context->group->body.buffers.items[store->buffer].type.rank;
              k++)
-            mark_loads(pool, store->indices[k], loaded, visited);
+            expr_mark_loads(context->arena, pool, store->indices[k], loaded);
     }
 }
 
@@ -173,37 +159,6 @@ double gpu_size(const struct strategy_context *context, dim d)
     return dim_evaluate(dims, d, values, &value) ? (double)value : (double)dim_hint(dims, d);
 }
 
-expr gpu_neutral(struct exprs *pool, enum reduce_op op, enum dtype dtype)
-{
-    bool is_float = dtype_is_float(dtype);
-    unsigned bits = dtype_bits(dtype);
-    bool is_signed = dtype_class(dtype) == DTYPE_CLASS_INT;
-    int64_t lowest = is_signed ? (bits == 64 ? INT64_MIN : -(INT64_C(1) << (bits - 1))) : 0;
-    int64_t highest = is_signed ? (bits == 64 ? INT64_MAX : (INT64_C(1) << (bits - 1)) - 1) : -1;
-    switch (op) {
-    case REDUCE_SUM:
-        return is_float ? expr_float(pool, dtype, 0) : expr_int(pool, dtype, 0);
-    case REDUCE_PRODUCT:
-        return is_float ? expr_float(pool, dtype, 1) : expr_int(pool, dtype, 1);
-    case REDUCE_MAX:
-        return is_float ? expr_float(pool, dtype, -INFINITY) : expr_int(pool, dtype, lowest);
-    case REDUCE_MIN:
-        return is_float ? expr_float(pool, dtype, INFINITY) : expr_int(pool, dtype, highest);
-    }
-    return 0;
-}
-
-expr gpu_combine(struct exprs *pool, enum reduce_op op, expr a, expr b)
-{
-    static const enum expr_op ops[] = {[REDUCE_SUM] = EXPR_ADD,
-                                       [REDUCE_PRODUCT] = EXPR_MUL,
-                                       [REDUCE_MAX] = EXPR_MAX,
-                                       [REDUCE_MIN] = EXPR_MIN};
-    if (expr_at(pool, a)->dtype == DTYPE_BOOL) /* any and all */
-        return expr_binary(pool, op == REDUCE_MAX || op == REDUCE_SUM ? EXPR_OR : EXPR_AND, a, b);
-    return expr_binary(pool, ops[op], a, b);
-}
-
 dim gpu_extent_product(const struct strategy_context *context, const struct nest *nest, uint32_t from,
                        uint32_t to)
 {
@@ -291,24 +246,9 @@ double gpu_roofline(const struct strategy_context *context, double memory_share,
     return launch + (memory > compute ? memory : compute);
 }
 
-static bool uses_axis(const struct exprs *pool, expr e, uint32_t axis, unsigned char *visited)
-{
-    if (visited[e])
-        return false;
-    visited[e] = 1;
-    const struct expr_node *node = expr_at(pool, e);
-    if (node->op == EXPR_AXIS && node->value == axis)
-        return true;
-    for (uint32_t i = 0; i < node->count; i++)
-        if (uses_axis(pool, node->arguments[i], axis, visited))
-            return true;
-    return false;
-}
-
 bool gpu_uses_axis(const struct strategy_context *context, expr e, uint32_t axis)
 {
-    const struct exprs *pool = context->group->body.pool;
-    return uses_axis(pool, e, axis, arena_new_array(context->arena, unsigned char, pool->nodes.count));
+    return expr_uses_axis(context->arena, context->group->body.pool, e, axis);
 }
 
 /* Bytes that one evaluation of e moves for each thread, when neighbours differ in `axis`. */
@@ -439,7 +379,7 @@ void gpu_reduce_serial(struct gpu_kernel *k, struct block *at, uint32_t nest_num
     uint32_t *variables = arena_new_array(k->context->arena, uint32_t, nest->reduction_count);
     for (uint32_t r = 0; r < nest->reduction_count; r++) {
         enum dtype dtype = expr_at(k->context->group->body.pool, nest->reductions[r].body)->dtype;
-        variables[r] = build_mutable(at, "sum", gpu_neutral(pool, nest->reductions[r].op, dtype));
+        variables[r] = build_mutable(at, "sum", reduce_neutral(pool, nest->reductions[r].op, dtype));
         reduced[r] = kernel_variable(k->kernel, variables[r]);
     }
     struct block inner = *at;
@@ -454,8 +394,8 @@ void gpu_reduce_serial(struct gpu_kernel *k, struct block *at, uint32_t nest_num
     struct lowering lowering = gpu_lowering(k, axes, NULL);
     for (uint32_t r = 0; r < nest->reduction_count; r++)
         build_assign(&inner, variables[r],
-                     gpu_combine(pool, nest->reductions[r].op, reduced[r],
-                                 lower_expr(&lowering, nest->reductions[r].body)));
+                     reduce_combine(pool, nest->reductions[r].op, reduced[r],
+                                    lower_expr(&lowering, nest->reductions[r].body)));
 }
 
 void gpu_store_point(struct gpu_kernel *k, struct block *at, uint32_t nest_number, const expr *axes,

@@ -4,6 +4,7 @@
 #define GPUCC_CODEGEN_STRATEGY_GPU_COMMON_H
 
 #include "codegen/strategy.h"
+#include "codegen/strategy/nest_parts.h"
 
 enum { WARP = 32, LONGEST_GRID_YZ = 65535 };
 
@@ -37,8 +38,6 @@ void gpu_kernel_end(struct gpu_kernel *k, struct lowered_group *out);
  * the hints. */
 uint32_t gpu_index_bits(const struct strategy_context *context);
 
-expr gpu_neutral(struct exprs *pool, enum reduce_op op, enum dtype dtype);
-expr gpu_combine(struct exprs *pool, enum reduce_op op, expr a, expr b);
 
 /* The value to plan for: every symbol at its hint, but sizes that nobody bounded at a usual one at least,
  * since their hint says nothing. */

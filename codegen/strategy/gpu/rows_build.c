@@ -77,7 +77,7 @@ static expr combine_warp(struct row_builder *b, struct block *at, enum reduce_op
                                           .count = 1,
                                           .value = mask,
                                           .arguments = &partial};
-        partial = build_declare(at, "combined", gpu_combine(pool, op, partial, expr_make(pool, &shuffle)));
+        partial = build_declare(at, "combined", reduce_combine(pool, op, partial, expr_make(pool, &shuffle)));
     }
     return partial;
 }
@@ -116,7 +116,7 @@ static expr combine_row(struct row_builder *b, struct block *at, enum reduce_op 
     expr w;
     build_for(at, "w", number(b, 1), named(b, warps, "warps"), 0, LOOP_UNROLL, &body, &w);
     build_assign(&body, total,
-                 gpu_combine(pool, op, kernel_variable(kernel, total), kernel_element(kernel, *slot, w, 1)));
+                 reduce_combine(pool, op, kernel_variable(kernel, total), kernel_element(kernel, *slot, w, 1)));
     return kernel_variable(kernel, total);
 }
 
@@ -317,13 +317,13 @@ static void build_reduction_nest(struct row_builder *b, struct block *at, uint32
     for (uint32_t r = 0; r < nest->reduction_count; r++) {
         const enum dtype dtype = expr_at(b->plan.group.body->pool, nest->reductions[r].body)->dtype;
         partials[r] = build_mutable(at, labels[nest->reductions[r].op],
-                                    gpu_neutral(pool, nest->reductions[r].op, dtype));
+                                    reduce_neutral(pool, nest->reductions[r].op, dtype));
     }
     struct block body = open_elements(b, at, n, axes);
     struct lowering lowering = row_lowering(b, axes, NULL);
     for (uint32_t r = 0; r < nest->reduction_count; r++)
         build_assign(&body, partials[r],
-                     gpu_combine(pool, nest->reductions[r].op, kernel_variable(kernel, partials[r]),
+                     reduce_combine(pool, nest->reductions[r].op, kernel_variable(kernel, partials[r]),
                                  lower_expr(&lowering, nest->reductions[r].body)));
     for (uint32_t r = 0; r < nest->reduction_count; r++)
         reduced[r] = combine_row(b, at, nest->reductions[r].op, kernel_variable(kernel, partials[r]));

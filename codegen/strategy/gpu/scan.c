@@ -65,7 +65,7 @@ static void build_threads(const struct strategy_context *context, uint32_t numbe
     gpu_split_position(&k, &inside, nest, row, order, nest->rank, "i", axes);
     for (uint32_t r = 0; r < nest->reduction_count; r++) {
         const enum dtype dtype = expr_at(context->group->body.pool, nest->reductions[r].body)->dtype;
-        variables[r] = build_mutable(&inside, "sum", gpu_neutral(pool, nest->reductions[r].op, dtype));
+        variables[r] = build_mutable(&inside, "sum", reduce_neutral(pool, nest->reductions[r].op, dtype));
         reduced[r] = kernel_variable(kernel, variables[r]);
     }
     build_for(&inside, "k", expr_index(pool, 0), kernel_dim(kernel, nest->extents[nest->rank]), 0,
@@ -73,7 +73,7 @@ static void build_threads(const struct strategy_context *context, uint32_t numbe
     const struct lowering lowering = gpu_lowering(&k, axes, NULL);
     for (uint32_t r = 0; r < nest->reduction_count; r++)
         build_assign(&body, variables[r],
-                     gpu_combine(pool, nest->reductions[r].op, reduced[r],
+                     reduce_combine(pool, nest->reductions[r].op, reduced[r],
                                  lower_expr(&lowering, nest->reductions[r].body)));
     gpu_store_point(&k, &body, number, axes, reduced);
     gpu_kernel_end(&k, out);
@@ -177,7 +177,7 @@ static void build_pass(struct row_scan *s, enum pass pass)
         gpu_split_position(&s->k, &top, s->nest, row, order, s->nest->rank, "i", s->axes);
     for (uint32_t r = 0; r < s->scan.count; r++) {
         const expr from = pass == TILES ? kernel_element(kernel, s->totals[r], number, 1)
-                                        : gpu_neutral(pool, s->scan.ops[r], s->scan.dtypes[r]);
+                                        : reduce_neutral(pool, s->scan.ops[r], s->scan.dtypes[r]);
         s->scan.carries[r] = build_mutable(&top, "carry", from);
     }
     const expr length = kernel_dim(kernel, pass == TILE_OFFSETS ? s->tiles : s->length);

@@ -44,10 +44,10 @@ static void scan_totals(struct block_scan *scan, struct block *at)
             const expr before = kernel_element_or(scan->kernel, scan->shared[r],
                                                   expr_binary(pool, EXPR_LESS_EQUAL, reach, scan->thread),
                                                   expr_binary(pool, EXPR_SUB, scan->thread, reach),
-                                                  gpu_neutral(pool, scan->ops[r], scan->dtypes[r]), 1);
+                                                  reduce_neutral(pool, scan->ops[r], scan->dtypes[r]), 1);
             sums[r] =
                 build_declare(at, "sum",
-                              gpu_combine(pool, scan->ops[r], before,
+                              reduce_combine(pool, scan->ops[r], before,
                                           kernel_element(scan->kernel, scan->shared[r], scan->thread, 1)));
         }
         build_barrier(at);
@@ -68,14 +68,14 @@ void block_scan_tile(struct block_scan *scan, struct block *at, expr begin, expr
                       expr_binary(pool, EXPR_ADD, begin,
                                   expr_binary(pool, EXPR_MUL, scan->thread, expr_index(pool, SCAN_ITEMS))));
     for (uint32_t r = 0; r < scan->count; r++)
-        running[r] = build_mutable(at, "own", gpu_neutral(pool, scan->ops[r], scan->dtypes[r]));
+        running[r] = build_mutable(at, "own", reduce_neutral(pool, scan->ops[r], scan->dtypes[r]));
     struct block inside = each_item(scan, at, first, length, &item, &position);
     scan->load(scan, &inside, position, values);
     for (uint32_t r = 0; r < scan->count; r++) {
         const expr value = build_declare(&inside, "x", values[r]);
         build_store(&inside, scan->items[r], item, value);
         build_assign(&inside, running[r],
-                     gpu_combine(pool, scan->ops[r], kernel_variable(kernel, running[r]), value));
+                     reduce_combine(pool, scan->ops[r], kernel_variable(kernel, running[r]), value));
     }
     build_barrier(at); /* the tile before has read its totals */
     for (uint32_t r = 0; r < scan->count; r++)
@@ -86,10 +86,10 @@ void block_scan_tile(struct block_scan *scan, struct block *at, expr begin, expr
         const expr others = kernel_element_or(kernel, scan->shared[r],
                                               expr_binary(pool, EXPR_LESS, expr_index(pool, 0), scan->thread),
                                               expr_binary(pool, EXPR_SUB, scan->thread, expr_index(pool, 1)),
-                                              gpu_neutral(pool, scan->ops[r], scan->dtypes[r]), 1);
-        build_assign(at, running[r], gpu_combine(pool, scan->ops[r], carry, others));
+                                              reduce_neutral(pool, scan->ops[r], scan->dtypes[r]), 1);
+        build_assign(at, running[r], reduce_combine(pool, scan->ops[r], carry, others));
         const expr all = kernel_element(kernel, scan->shared[r], expr_index(pool, SCAN_THREADS - 1), 1);
-        build_assign(at, scan->carries[r], gpu_combine(pool, scan->ops[r], carry, all));
+        build_assign(at, scan->carries[r], reduce_combine(pool, scan->ops[r], carry, all));
     }
     if (!scan->store)
         return;
@@ -97,7 +97,7 @@ void block_scan_tile(struct block_scan *scan, struct block *at, expr begin, expr
     for (uint32_t r = 0; r < scan->count; r++) {
         before[r] = build_declare(&inside, "before", kernel_variable(kernel, running[r]));
         const expr value = kernel_element(kernel, scan->items[r], item, 1);
-        build_assign(&inside, running[r], gpu_combine(pool, scan->ops[r], before[r], value));
+        build_assign(&inside, running[r], reduce_combine(pool, scan->ops[r], before[r], value));
         after[r] = kernel_variable(kernel, running[r]);
     }
     scan->store(scan, &inside, position, before, after);

@@ -70,7 +70,7 @@ static expr combine_block(struct split *s, struct block *at, uint32_t reduction,
         build_if(at, expr_binary(pool, EXPR_LESS, s->thread, expr_index(pool, half)), &body, NULL);
         const expr other = expr_binary(pool, EXPR_ADD, s->thread, expr_index(pool, half));
         build_store(&body, shared, s->thread,
-                    gpu_combine(pool, s->nest->reductions[reduction].op,
+                    reduce_combine(pool, s->nest->reductions[reduction].op,
                                 kernel_element(kernel, shared, s->thread, 1),
                                 kernel_element(kernel, shared, other, 1)));
     }
@@ -113,14 +113,14 @@ static void stride(struct split *s, struct block *at, expr begin_at, expr end, u
     struct block body;
     expr position;
     for (uint32_t r = 0; r < s->nest->reduction_count; r++)
-        variables[r] = build_mutable(at, "sum", gpu_neutral(pool, s->nest->reductions[r].op, dtype_of(s, r)));
+        variables[r] = build_mutable(at, "sum", reduce_neutral(pool, s->nest->reductions[r].op, dtype_of(s, r)));
     build_for(at, "k", expr_binary(pool, EXPR_ADD, begin_at, s->thread), end, expr_index(pool, THREADS),
               LOOP_SERIAL, &body, &position);
     for (uint32_t r = 0; r < s->nest->reduction_count; r++) {
         const expr value = value_at(s, &body, r, position);
         build_assign(
             &body, variables[r],
-            gpu_combine(pool, s->nest->reductions[r].op, kernel_variable(kernel, variables[r]), value));
+            reduce_combine(pool, s->nest->reductions[r].op, kernel_variable(kernel, variables[r]), value));
     }
 }
 

@@ -175,7 +175,7 @@ static void reduce_window(struct windower *w, struct block *at, expr *axes, cons
                                dtype_is_float(product->dtype);
             build_assign(at, totals[r],
                          fused ? expr_fma(pool, product->arguments[0], product->arguments[1], total)
-                               : gpu_combine(pool, nest->reductions[r].op, total, value));
+                               : reduce_combine(pool, nest->reductions[r].op, total, value));
         }
     }
 }
@@ -196,7 +196,7 @@ static void build_point(struct windower *w, struct block *at, expr row, expr sta
     for (uint32_t r = 0; r < nest->reduction_count; r++) {
         const enum dtype dtype = expr_at(w->k.context->group->body.pool, nest->reductions[r].body)->dtype;
         totals[r] = build_mutable(at, labels[nest->reductions[r].op],
-                                  gpu_neutral(pool, nest->reductions[r].op, dtype));
+                                  reduce_neutral(pool, nest->reductions[r].op, dtype));
         reduced[r] = kernel_variable(w->k.kernel, totals[r]);
     }
     reduce_window(w, at, axes, totals);
