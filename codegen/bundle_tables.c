@@ -32,6 +32,7 @@ struct tables {
     VEC(struct bundle_kernel) kernels;
     VEC(struct bundle_launch) launches;
     VEC(struct bundle_control) controls;
+    VEC(struct bundle_tensor_map) maps;
     VEC(struct bundle_copy) copies;
     VEC(struct bundle_image) images;
     VEC(uint32_t) indices;
@@ -412,6 +413,21 @@ static void add_kernel(struct tables *t, const struct bundle_target *target, uin
     vec_push(t->arena, &t->kernels, row);
 }
 
+static void add_tensor_map(struct tables *t, const struct kernel *kernel, const struct kernel_tensor_map *map)
+{
+    struct bundle_tensor_map row = {.buffer = map->buffer,
+                                    .dtype = kernel->memories.items[map->buffer].dtype,
+                                    .rank = map->rank,
+                                    .swizzle = map->swizzle,
+                                    .first_dim = t->indices.count};
+    memcpy(row.box, map->box, sizeof row.box);
+    for (uint32_t i = 0; i < map->rank; i++)
+        vec_push(t->arena, &t->indices, dim_of(t, map->sizes[i]));
+    for (uint32_t i = 1; i < map->rank; i++)
+        vec_push(t->arena, &t->indices, dim_of(t, map->strides[i]));
+    vec_push(t->arena, &t->maps, row);
+}
+
 static void add_launch(struct tables *t, const struct plan *plan, const struct plan_launch *launch)
 {
     const struct plan_kernel *kernel = &plan->kernels.items[launch->kernel];
@@ -427,6 +443,11 @@ static void add_launch(struct tables *t, const struct plan *plan, const struct p
     for (int i = 0; i < 3; i++)
         row.grid[i] = cuda ? dim_of(t, launch->grid[i]) : 0;
     row.work = cuda ? 0 : launch->work ? dim_of(t, launch->work) : constant_dim(t, 1);
+    row.condition = launch->condition ? dim_of(t, launch->condition) : BUNDLE_NONE;
+    row.first_map = t->maps.count;
+    row.map_count = launch->tensor_map_count;
+    for (uint32_t i = 0; i < launch->tensor_map_count; i++)
+        add_tensor_map(t, kernel->kernel, &launch->tensor_maps[i]);
     vec_push(t->arena, &t->launches, row);
 }
 
@@ -580,6 +601,7 @@ static void assemble(struct tables *t)
     header.kernels = APPEND(&blob, t->kernels);
     header.launches = APPEND(&blob, t->launches);
     header.controls = APPEND(&blob, t->controls);
+    header.maps = APPEND(&blob, t->maps);
     header.copies = APPEND(&blob, t->copies);
     header.images = APPEND(&blob, t->images);
     header.indices = APPEND(&blob, t->indices);

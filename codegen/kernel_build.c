@@ -3,6 +3,7 @@
 #include "codegen/kernel_ir.h"
 
 #include <assert.h>
+#include <string.h>
 
 static struct statement *append(struct block *block, enum statement_kind kind)
 {
@@ -147,6 +148,27 @@ void build_set_condition(struct block *block, uint32_t handle, expr value)
     struct statement *statement = append(block, STATEMENT_SET_CONDITION);
     statement->memory = handle;
     statement->value = value;
+}
+
+void build_stage(struct block *block, enum stage_number number, const int64_t *constants,
+                 const struct stage_operand *operands)
+{
+    struct kernel *kernel = block->kernel;
+    struct arena *arena = kernel->pool->arena;
+    const struct stage *stage = stage_row(number);
+    const size_t count = strlen(stage->operands);
+    for (size_t i = 0; i < count; i++) {
+        if (operands[i].value)
+            kernel_note(kernel, operands[i].value);
+        if (stage->operands[i] == 'g')
+            kernel->memories.items[operands[i].memory].read = true;
+    }
+    struct statement *statement = append(block, STATEMENT_STAGE);
+    statement->stage = number;
+    if (stage->constants)
+        statement->constants = arena_copy(arena, constants, stage->constants * sizeof *constants);
+    if (count)
+        statement->operands = arena_copy(arena, operands, count * sizeof *operands);
 }
 
 void build_comment(struct block *block, const char *text)

@@ -44,6 +44,19 @@ uint32_t kernel_memory_add(struct kernel *kernel, const struct kernel_memory *me
     return kernel->memories.count - 1;
 }
 
+uint32_t kernel_tensor_map_add(struct kernel *kernel, const struct kernel_tensor_map *map, const char *label)
+{
+    struct kernel_tensor_map copy = *map;
+    copy.memory =
+        kernel_memory_add(kernel, &(struct kernel_memory){.space = MEMORY_TENSOR_MAP,
+                                                          .dtype = kernel->memories.items[map->buffer].dtype,
+                                                          .count = 1,
+                                                          .label = label});
+    kernel->memories.items[map->buffer].read = true;
+    vec_push(kernel->pool->arena, &kernel->tensor_maps, copy);
+    return copy.memory;
+}
+
 uint32_t kernel_variable_add(struct kernel *kernel, enum dtype dtype, uint16_t lanes, bool mutable,
                              const char *label)
 {

@@ -7,10 +7,15 @@
  * hangs on variables of loops, thread and block indices, dims and constants alone, and `prepare` refuses sizes beyond.
  *
  * Lanes. A CPU kernel may compute on vectors (`lanes` > 1): every arithmetic operation takes equal lanes. A CUDA kernel
- * may only load, store, PACK and LANE them (16-byte accesses). */
+ * may only load, store, PACK and LANE them (16-byte accesses).
+ *
+ * Stages. What needs instructions that expressions do not have (tensor cores, the copy engine, asynchronous barriers) is
+ * a call of a device stage, codegen/stages.def. The kernel owns the memories and hands them over; what a stage leaves in
+ * registers is known to the strategy that calls it (strategy/gpu/fragment.h). Roles of warps are branches on the thread. */
 #ifndef GPUCC_CODEGEN_KERNEL_IR_H
 #define GPUCC_CODEGEN_KERNEL_IR_H
 
+#include "codegen/stages.h"
 #include "ir/expr.h"
 #include "ir/target.h"
 
@@ -19,6 +24,10 @@ enum memory_space {
     MEMORY_SHARED,   /* CUDA: of the block */
     MEMORY_REGISTER, /* of the thread; indices must be constants after unrolling */
     MEMORY_SCRATCH,  /* CPU: of the worker thread, given by the runtime, 64-byte aligned, contents undefined at entry */
+    /* CUDA, for stages alone: */
+    MEMORY_TENSOR_MAP, /* a kernel parameter: how the copy engine sees a buffer (struct kernel_tensor_map) */
+    MEMORY_MBARRIER,   /* shared: `count` barriers at which threads and copies arrive */
+    MEMORY_BARRIER,    /* one of the block's 15 barriers by number, of `count` threads */
 };
 
 struct kernel_memory {
@@ -53,6 +62,7 @@ enum statement_kind {
     STATEMENT_WAIT,      /* CUDA: until at most `batches` of this thread's batches are under way */
     STATEMENT_SET_CONDITION, /* CUDA: whether the launches behind a handle run: `memory` is the parameter that holds it
                                  in place of an address, `value` a bool */
+    STATEMENT_STAGE,     /* CUDA: a call of a device stage */
     STATEMENT_COMMENT,   /* text of our own, one line */
 };
 
@@ -61,6 +71,26 @@ enum loop_kind {
     LOOP_UNROLL,     /* constant bounds; fully */
     LOOP_VECTORISE,  /* CPU: iterations are independent: no variable from outside is assigned */
     LOOP_PARALLEL,   /* CPU, outermost, once: begin .. end is split over workers by the runtime */
+};
+
+/* What a letter of the stage's operands takes: `memory` (with `value`, its first element, where the letter says so), `value`
+ * alone, or `variable`. */
+struct stage_operand {
+    uint32_t memory, variable;
+    expr value;
+};
+
+/* A buffer as the copy engine sees it; part of the launch, encoded by the runtime. Fastest dim first. */
+enum { MAX_TENSOR_MAPS = 8, MAX_TENSOR_MAP_RANK = 5 };
+struct kernel_tensor_map {
+    uint32_t memory;  /* TENSOR_MAP */
+    uint32_t buffer;  /* GLOBAL: its elements are 16 bits wide so far */
+    uint32_t rank;    /* 2 .. 5 */
+    dim sizes[MAX_TENSOR_MAP_RANK];
+    dim strides[MAX_TENSOR_MAP_RANK]; /* in elements; of the first: 1. Others make multiples of 16 bytes wherever the
+                                         kernel's condition holds. */
+    uint32_t box[MAX_TENSOR_MAP_RANK]; /* elements that one copy brings */
+    uint32_t swizzle;                  /* bytes: 0, 32, 64, 128 */
 };
 
 struct statement;
@@ -82,6 +112,9 @@ struct statement {
                                     done after a WAIT */
     uint32_t batches;            /* WAIT */
     const char *text;            /* COMMENT */
+    enum stage_number stage;     /* STAGE */
+    const int64_t *constants;    /* STAGE: [its constants] */
+    const struct stage_operand *operands; /* STAGE: [its operands] */
 };
 
 enum { MAX_KERNEL_MEMORIES = 64, MAX_KERNEL_DIMS = 64 };
@@ -114,6 +147,8 @@ struct kernel {
     dim grid[3];                 /* CUDA: blocks */
     uint32_t block[3];           /* CUDA: threads */
     uint32_t min_blocks;         /* CUDA: of __launch_bounds__, 0: not stated */
+    dim condition;               /* CUDA: launched where it is not 0; DIM_NONE: always */
+    VEC(struct kernel_tensor_map) tensor_maps; /* CUDA: in the order of their memories */
     uint32_t index_bits;         /* CUDA: 32 or 64 */
     dim work;                    /* CPU: end of the LOOP_PARALLEL loop; 1 when there is none */
     uint64_t scratch_bytes;      /* CPU: a worker needs */
@@ -129,6 +164,8 @@ struct kernel {
 struct kernel *kernel_new(struct arena *arena, struct dims *dims);
 /* SCRATCH adds to scratch_bytes; GLOBAL ones must come first. */
 uint32_t kernel_memory_add(struct kernel *kernel, const struct kernel_memory *memory);
+/* The TENSOR_MAP memory of a map, whose own `memory` is filled in. */
+uint32_t kernel_tensor_map_add(struct kernel *kernel, const struct kernel_tensor_map *map, const char *label);
 uint32_t kernel_variable_add(struct kernel *kernel, enum dtype dtype, uint16_t lanes, bool mutable, const char *label);
 expr kernel_variable(const struct kernel *kernel, uint32_t variable); /* VARIABLE expression */
 expr kernel_element(const struct kernel *kernel, uint32_t memory, expr index, uint16_t lanes);
@@ -165,6 +202,9 @@ void build_commit(struct block *block);
 void build_wait(struct block *block, uint32_t batches);
 void build_barrier(struct block *block);
 void build_set_condition(struct block *block, uint32_t handle, expr value);
+/* `constants` and `operands`: as many as the stage has. */
+void build_stage(struct block *block, enum stage_number stage, const int64_t *constants,
+                 const struct stage_operand *operands);
 void build_comment(struct block *block, const char *text);
 
 /* Lowering of a Definition's expression into the kernel: AXIS by the given variables, loads to ELEMENTs of the memories

@@ -262,6 +262,35 @@ static void print_store(struct printer *p, const struct statement *s)
     end_statement(p);
 }
 
+static void print_stage(struct printer *p, const struct statement *s)
+{
+    const struct stage *stage = stage_row(s->stage);
+    const size_t count = strlen(stage->operands);
+    expr *roots = arena_new_array(p->out->arena, expr, count + 1);
+    for (size_t i = 0; i < count; i++)
+        roots[i] = s->operands[i].value;
+    begin_statement(p, (uint32_t)count, roots);
+    indent(p);
+    text_printf(p->out, "stage %s<", stage->name);
+    for (uint32_t i = 0; i < stage->constants; i++)
+        text_printf(p->out, "%s%lld", i ? ", " : "", (long long)s->constants[i]);
+    text_put(p->out, ">(");
+    for (size_t i = 0; i < count; i++) {
+        const struct stage_operand *operand = &s->operands[i];
+        text_put(p->out, i ? ", " : "");
+        if (stage->operands[i] == 'v')
+            text_printf(p->out, "v%u", (unsigned)operand->variable);
+        else if (strchr("gsrRmbt", stage->operands[i]))
+            text_printf(p->out, operand->value ? "m%u[" : "m%u", (unsigned)operand->memory);
+        if (operand->value)
+            print_operand(p, operand->value);
+        if (operand->value && strchr("gs", stage->operands[i]))
+            text_put(p->out, "]");
+    }
+    text_put(p->out, ")\n");
+    end_statement(p);
+}
+
 static void print_list(struct printer *p, const struct statement_list *list)
 {
     for (const struct statement *s = list->first; s; s = s->next) {
@@ -294,6 +323,9 @@ static void print_list(struct printer *p, const struct statement_list *list)
         case STATEMENT_SET_CONDITION:
             print_set_condition(p, s);
             break;
+        case STATEMENT_STAGE:
+            print_stage(p, s);
+            break;
         case STATEMENT_COMMENT:
             indent(p);
             text_printf(p->out, "# %s\n", s->text);
@@ -304,7 +336,8 @@ static void print_list(struct printer *p, const struct statement_list *list)
 
 static void print_memory(const struct kernel_memory *memory, uint32_t number, struct text *out)
 {
-    static const char *const spaces[] = {"global", "shared", "register", "scratch"};
+    static const char *const spaces[] = {"global",     "shared",   "register", "scratch",
+                                         "tensor_map", "mbarrier", "barrier"};
     text_printf(out, "  %s m%u : %s", spaces[memory->space], (unsigned)number, dtype_name(memory->dtype));
     if (memory->lanes > 1)
         text_printf(out, "x%u", (unsigned)memory->lanes);
@@ -316,6 +349,21 @@ static void print_memory(const struct kernel_memory *memory, uint32_t number, st
     if (memory->alignment)
         text_printf(out, " aligned %u", (unsigned)memory->alignment);
     text_printf(out, " \"%s\"\n", memory->label ? memory->label : "");
+}
+
+static void print_tensor_map(const struct dims *dims, const struct kernel_tensor_map *map, struct text *out)
+{
+    text_printf(out, "  m%u shows m%u as [", (unsigned)map->memory, (unsigned)map->buffer);
+    for (uint32_t i = 0; i < map->rank; i++) {
+        text_put(out, i ? ", " : "");
+        dim_print(dims, map->sizes[i], out);
+        text_put(out, " by ");
+        dim_print(dims, map->strides[i], out);
+    }
+    text_put(out, "], boxes of ");
+    for (uint32_t i = 0; i < map->rank; i++)
+        text_printf(out, "%s%u", i ? "x" : "", (unsigned)map->box[i]);
+    text_printf(out, ", swizzle %u\n", (unsigned)map->swizzle);
 }
 
 void kernel_print(const struct kernel *kernel, struct text *out)
@@ -340,10 +388,16 @@ void kernel_print(const struct kernel *kernel, struct text *out)
                     (unsigned)kernel->block[1], (unsigned)kernel->block[2], (unsigned)kernel->index_bits);
         if (kernel->min_blocks)
             text_printf(out, " min_blocks %u", (unsigned)kernel->min_blocks);
+        if (kernel->condition) {
+            text_put(out, " if ");
+            dim_print(pool->dims, kernel->condition, out);
+        }
     }
     text_put(out, " {\n");
     for (uint32_t i = 0; i < kernel->memories.count; i++)
         print_memory(&kernel->memories.items[i], i, out);
+    for (uint32_t i = 0; i < kernel->tensor_maps.count; i++)
+        print_tensor_map(pool->dims, &kernel->tensor_maps.items[i], out);
     print_list(&printer, &kernel->body);
     text_put(out, "}\n");
 }

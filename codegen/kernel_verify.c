@@ -58,6 +58,8 @@ static bool check_access(struct verifier *v, int64_t number, expr index, enum dt
     if (number < 0 || number >= v->kernel->memories.count)
         return wrong(v, "a memory that does not exist");
     const struct kernel_memory *memory = &v->kernel->memories.items[number];
+    if (memory->space >= MEMORY_TENSOR_MAP)
+        return wrong(v, "an access to what stages alone may use");
     if (!index_is_scalar(v, index))
         return wrong(v, "an index that is no i64");
     if (memory->dtype != dtype)
@@ -234,12 +236,13 @@ static bool check_asynchronous(struct verifier *v, const struct statement *s)
 {
     const struct expr_node *value = at(v, s->value);
     const unsigned bytes = dtype_bits(value->dtype) / 8 * value->lanes;
-    const bool loads = (value->op == EXPR_ELEMENT || value->op == EXPR_ELEMENT_OR) &&
-                       value->value < v->kernel->global_count;
+    const bool loads =
+        (value->op == EXPR_ELEMENT || value->op == EXPR_ELEMENT_OR) && value->value < v->kernel->global_count;
     if (!v->machine->asynchronous_copies)
         return wrong(v, "an asynchronous copy on a machine without them");
     if (!loads || v->kernel->memories.items[s->memory].space != MEMORY_SHARED || (bytes != 4 && bytes != 16))
-        return wrong(v, "an asynchronous store of something else than 4 or 16 bytes from global to shared memory");
+        return wrong(
+            v, "an asynchronous store of something else than 4 or 16 bytes from global to shared memory");
     if (value->op == EXPR_ELEMENT)
         return true;
     const struct expr_node *otherwise = at(v, value->arguments[2]);
@@ -255,6 +258,74 @@ static bool check_store(struct verifier *v, const struct statement *s)
     const struct expr_node *value = at(v, s->value);
     return check_access(v, s->memory, s->index, value->dtype, value->lanes) &&
            (!s->asynchronous || check_asynchronous(v, s));
+}
+
+/* One operand against the letter of the stage's table. */
+static bool check_operand(struct verifier *v, char letter, const struct stage_operand *operand)
+{
+    static const struct {
+        char letter;
+        enum memory_space space;
+        bool indexed;
+    } memories[] = {{'g', MEMORY_GLOBAL, true},     {'s', MEMORY_SHARED, true},
+                    {'r', MEMORY_REGISTER, false},  {'R', MEMORY_REGISTER, false},
+                    {'m', MEMORY_MBARRIER, false},  {'b', MEMORY_BARRIER, false},
+                    {'t', MEMORY_TENSOR_MAP, false}};
+    if (letter == 'v') {
+        const bool known = operand->variable > 0 && operand->variable < v->kernel->variables.count;
+        const struct kernel_variable *variable = &v->kernel->variables.items[known ? operand->variable : 0];
+        return (known && v->in_scope[operand->variable] && variable->mutable &&
+                variable->dtype == DTYPE_U32 && variable->lanes == 1) ||
+               wrong(v, "a stage's variable that is not a mutable u32 in scope");
+    }
+    if (operand->value && !check_expr(v, operand->value))
+        return false;
+    for (size_t i = 0; i < sizeof memories / sizeof memories[0]; i++) {
+        if (memories[i].letter != letter)
+            continue;
+        if (operand->memory >= v->kernel->memories.count ||
+            v->kernel->memories.items[operand->memory].space != memories[i].space)
+            return wrong(v, "a stage's operand that is another kind of memory");
+        return !operand->value || (memories[i].indexed && index_is_scalar(v, operand->value)) ||
+               wrong(v, "an index of a stage's operand that is none");
+    }
+    if (!operand->value)
+        return wrong(v, "a stage's operand without a value");
+    const struct expr_node *value = at(v, operand->value);
+    return value->lanes == 1 && value->dtype == (letter == 'u' ? DTYPE_BOOL : DTYPE_I64)
+               ? true
+               : wrong(v, "a stage's operand of another type");
+}
+
+static bool check_stage(struct verifier *v, const struct statement *s)
+{
+    if (s->stage < 0 || s->stage >= STAGE_COUNT)
+        return wrong(v, "a stage that does not exist");
+    const struct stage *stage = stage_row(s->stage);
+    if (!v->cuda || v->machine->compute_capability < stage->capability ||
+        (stage->architecture_specific &&
+         (!v->machine->architecture_specific || v->machine->compute_capability != stage->capability)))
+        return wrong(v, "a stage that the machine does not have");
+    for (size_t i = 0; stage->operands[i]; i++)
+        if (!check_operand(v, stage->operands[i], &s->operands[i]))
+            return false;
+    return true;
+}
+
+static bool check_tensor_map(struct verifier *v, const struct kernel_tensor_map *map)
+{
+    const struct kernel *kernel = v->kernel;
+    if (map->memory >= kernel->memories.count ||
+        kernel->memories.items[map->memory].space != MEMORY_TENSOR_MAP ||
+        map->buffer >= kernel->global_count || map->rank < 2 || map->rank > MAX_TENSOR_MAP_RANK)
+        return wrong(v, "a tensor map of no buffer, or of a rank that the copy engine does not have");
+    for (uint32_t i = 0; i < map->rank; i++)
+        if (!map->sizes[i] || !map->strides[i] || map->box[i] < 1 || map->box[i] > 256)
+            return wrong(v, "a tensor map without a size, or with a box that is too large");
+    const uint32_t line = map->box[0] * dtype_bits(kernel->memories.items[map->buffer].dtype) / 8;
+    if (line % 16 || (map->swizzle && (map->swizzle % 32 || map->swizzle > 128 || line > map->swizzle)))
+        return wrong(v, "a tensor map whose box does not fit its swizzle");
+    return true;
 }
 
 static bool check_statement(struct verifier *v, const struct statement *s, unsigned depth)
@@ -286,6 +357,8 @@ static bool check_statement(struct verifier *v, const struct statement *s, unsig
             at(v, s->value)->lanes != 1)
             return wrong(v, "a condition set on a CPU, without a handle, or to what is no bool");
         return true;
+    case STATEMENT_STAGE:
+        return check_stage(v, s);
     case STATEMENT_COMMENT:
         return !strpbrk(s->text, "\n\r\\*") || wrong(v, "a comment of more than one line");
     }
@@ -307,7 +380,9 @@ static bool check_list(struct verifier *v, const struct statement_list *list, un
 
 static bool check_memories(struct verifier *v)
 {
+    enum { MAX_BARRIERS = 15, MAX_THREADS = 1024 };
     const struct kernel *kernel = v->kernel;
+    uint32_t barriers = 0, maps = 0;
     if (kernel->memories.count > MAX_KERNEL_MEMORIES || kernel->dims.count > MAX_KERNEL_DIMS)
         return wrong(v, "too many memories or dims");
     for (uint32_t i = 0; i < kernel->memories.count; i++) {
@@ -315,7 +390,8 @@ static bool check_memories(struct verifier *v)
         const bool global = memory->space == MEMORY_GLOBAL;
         if (global != (i < kernel->global_count))
             return wrong(v, "buffers that do not stand first");
-        if ((memory->space == MEMORY_SHARED && !v->cuda) || (memory->space == MEMORY_SCRATCH && v->cuda))
+        if (((memory->space == MEMORY_SHARED || memory->space >= MEMORY_TENSOR_MAP) && !v->cuda) ||
+            (memory->space == MEMORY_SCRATCH && v->cuda))
             return wrong(v, "memory that the target does not have");
         if (!global && memory->count < 1)
             return wrong(v, "memory without elements");
@@ -323,7 +399,16 @@ static bool check_memories(struct verifier *v)
             return wrong(v, "memory of vectors that is not in registers");
         if (dtype_bits(memory->dtype) < 8)
             return wrong(v, "memory of packed elements");
+        barriers += memory->space == MEMORY_BARRIER;
+        if (memory->space == MEMORY_BARRIER && (memory->count % 32 || memory->count > MAX_THREADS))
+            return wrong(v, "a barrier of a part of a warp, or of more threads than a block has");
+        maps += memory->space == MEMORY_TENSOR_MAP;
     }
+    if (barriers > MAX_BARRIERS || maps > MAX_TENSOR_MAPS || maps != kernel->tensor_maps.count)
+        return wrong(v, "too many barriers or tensor maps, or a map without its description");
+    for (uint32_t i = 0; i < maps; i++)
+        if (!check_tensor_map(v, &kernel->tensor_maps.items[i]))
+            return false;
     return true;
 }
 

@@ -42,6 +42,9 @@ struct plan_launch {
     const dim *dims;          /* [kernel's dims count]: this launch's dims, in the kernel's parameter order */
     dim grid[3];
     dim work;
+    dim condition;            /* launched where it is not 0; DIM_NONE: always */
+    const struct kernel_tensor_map *tensor_maps; /* `buffer`: among the kernel's parameters */
+    uint32_t tensor_map_count;
     const struct location *location; /* nodes that it computes */
 };
 

@@ -213,6 +213,72 @@ static void put_set_condition(struct cuda_printer *p, const struct statement *s)
     cuda_end_statement(p);
 }
 
+/* Named barriers are numbered from 1 on: 0 is the whole block's. */
+static uint32_t barrier_number(const struct kernel *kernel, uint32_t memory)
+{
+    uint32_t number = 1;
+    for (uint32_t i = 0; i < memory; i++)
+        number += kernel->memories.items[i].space == MEMORY_BARRIER;
+    return number;
+}
+
+static void put_operand(struct cuda_printer *p, char letter, const struct stage_operand *operand)
+{
+    switch (letter) {
+    case 'g':
+    case 's':
+        text_printf(p->out, operand->value ? "&%s[" : "%s", p->memories[operand->memory]);
+        if (operand->value) {
+            cuda_put_expr(p, operand->value, CUDA_ANY);
+            text_put(p->out, "]");
+        }
+        return;
+    case 'r':
+    case 'R':
+    case 'm':
+    case 't':
+        text_put(p->out, p->memories[operand->memory]);
+        return;
+    case 'b':
+        text_printf(p->out, "%" PRIu32 ", %" PRId64, barrier_number(p->kernel, operand->memory),
+                    p->kernel->memories.items[operand->memory].count);
+        return;
+    case 'v':
+        text_put(p->out, p->variables[operand->variable]);
+        return;
+    default:
+        if (letter == 'i' && !cuda_is_narrow(p, operand->value)) {
+            text_put(p->out, "(int)");
+            cuda_put_expr(p, operand->value, CUDA_PRIMARY);
+        } else {
+            cuda_put_expr(p, operand->value, CUDA_ANY);
+        }
+        return;
+    }
+}
+
+static void put_stage(struct cuda_printer *p, const struct statement *s)
+{
+    const struct stage *stage = stage_row(s->stage);
+    const size_t count = strlen(stage->operands);
+    expr *roots = arena_new_array(p->out->arena, expr, count + 1);
+    for (size_t i = 0; i < count; i++)
+        roots[i] = s->operands[i].value;
+    cuda_begin_statement(p, (uint32_t)count, roots);
+    cuda_indent(p);
+    text_put(p->out, stage->name);
+    for (uint32_t i = 0; i < stage->constants; i++)
+        text_printf(p->out, "%s%" PRId64 "%s", i ? ", " : "<", s->constants[i],
+                    i + 1 == stage->constants ? ">" : "");
+    text_put(p->out, "(");
+    for (size_t i = 0; i < count; i++) {
+        text_put(p->out, i ? ", " : "");
+        put_operand(p, stage->operands[i], &s->operands[i]);
+    }
+    text_put(p->out, ");\n");
+    cuda_end_statement(p);
+}
+
 static void put_list(struct cuda_printer *p, const struct statement_list *list)
 {
     for (const struct statement *s = list->first; s; s = s->next)
@@ -243,6 +309,9 @@ static void put_list(struct cuda_printer *p, const struct statement_list *list)
             break;
         case STATEMENT_SET_CONDITION:
             put_set_condition(p, s);
+            break;
+        case STATEMENT_STAGE:
+            put_stage(p, s);
             break;
         case STATEMENT_COMMENT:
             put_line(p, arena_printf(p->out->arena, "// %s", s->text));
@@ -334,50 +403,96 @@ static void put_parameters(struct cuda_printer *p)
     for (uint32_t i = 0; i < kernel->dims.count; i++)
         text_printf(p->out, "%s%s %s", i || kernel->global_count ? ", " : "",
                     kernel->index_bits == 32 ? "int" : "long long", p->dims[i]);
+    for (uint32_t i = 0; i < kernel->tensor_maps.count; i++)
+        text_printf(p->out, "%sconst __grid_constant__ tensor_map %s",
+                    i || kernel->dims.count || kernel->global_count ? ", " : "",
+                    p->memories[kernel->tensor_maps.items[i].memory]);
 }
 
-static uint64_t memory_bytes(const struct kernel_memory *memory)
+static bool is_shared(const struct kernel_memory *memory)
 {
-    uint64_t bytes = 0;
-    dtype_bytes(memory->dtype, memory->count * memory->lanes, &bytes);
-    return (bytes + 15) & ~(uint64_t)15;
+    return memory->space == MEMORY_SHARED || memory->space == MEMORY_MBARRIER;
+}
+
+static uint32_t shared_alignment(const struct kernel_memory *memory)
+{
+    return memory->alignment > 16 ? memory->alignment : 16;
+}
+
+/* Where a shared array begins, behind those before it; the last one's end when there is none at `memory`. */
+static uint64_t shared_offset(const struct kernel *kernel, uint32_t memory)
+{
+    uint64_t offset = 0;
+    for (uint32_t i = 0; i < kernel->memories.count; i++) {
+        const struct kernel_memory *at = &kernel->memories.items[i];
+        const uint64_t alignment = shared_alignment(at);
+        uint64_t bytes = 0;
+        if (!is_shared(at))
+            continue;
+        offset = (offset + alignment - 1) / alignment * alignment;
+        if (i == memory)
+            return offset;
+        dtype_bytes(at->dtype, at->count * at->lanes, &bytes);
+        offset += (bytes + 15) & ~(uint64_t)15;
+    }
+    return offset;
 }
 
 uint64_t cuda_dynamic_shared_bytes(const struct kernel *kernel)
 {
-    uint64_t total = 0;
-    for (uint32_t i = 0; i < kernel->memories.count; i++)
-        if (kernel->memories.items[i].space == MEMORY_SHARED)
-            total += memory_bytes(&kernel->memories.items[i]);
+    uint64_t total = shared_offset(kernel, kernel->memories.count);
     return total > LARGEST_STATIC_SHARED ? total : 0;
+}
+
+/* Declares the block's dynamic memory; its name. Kernels of one unit share a name, and so must the alignment.
+ */
+static const char *put_dynamic(struct cuda_printer *p)
+{
+    uint32_t alignment = 16;
+    for (uint32_t i = 0; i < p->kernel->memories.count; i++) {
+        const struct kernel_memory *memory = &p->kernel->memories.items[i];
+        if (is_shared(memory) && shared_alignment(memory) > alignment)
+            alignment = shared_alignment(memory);
+    }
+    const char *name =
+        alignment == 16 ? "shared_bytes" : arena_printf(p->out->arena, "shared_bytes_%" PRIu32, alignment);
+    text_printf(p->out, "    extern __shared__ __align__(%" PRIu32 ") unsigned char %s[];\n", alignment,
+                name);
+    return name;
+}
+
+static void put_array(struct cuda_printer *p, uint32_t number, const char *dynamic)
+{
+    const struct kernel_memory *memory = &p->kernel->memories.items[number];
+    const char *type = memory->space == MEMORY_REGISTER   ? cuda_value_type(memory->dtype)
+                       : memory->space == MEMORY_MBARRIER ? "mbarrier"
+                                                          : cuda_storage_type(memory->dtype);
+    if (is_shared(memory) && dynamic) {
+        text_printf(p->out, "    %s *const %s = (%s *)(%s + %" PRIu64 ");", type, p->memories[number], type,
+                    dynamic, shared_offset(p->kernel, number));
+    } else {
+        text_put(p->out, "    ");
+        if (is_shared(memory))
+            text_printf(p->out, "__shared__ __align__(%" PRIu32 ") ", shared_alignment(memory));
+        else if (memory->alignment >= 16)
+            text_put(p->out, "__align__(16) ");
+        if (memory->lanes > 1)
+            text_printf(p->out, "%sx%u ", dtype_name(memory->dtype), (unsigned)memory->lanes);
+        else
+            text_printf(p->out, "%s ", type);
+        text_printf(p->out, "%s[%" PRId64 "];", p->memories[number], memory->count);
+    }
+    text_printf(p->out, "%s%s\n", memory->shape ? " // " : "", memory->shape ? memory->shape : "");
 }
 
 static void put_arrays(struct cuda_printer *p)
 {
     const struct kernel *kernel = p->kernel;
-    bool dynamic = cuda_dynamic_shared_bytes(kernel) > 0;
-    uint64_t offset = 0;
-    if (dynamic)
-        text_put(p->out, "    extern __shared__ __align__(16) unsigned char shared_bytes[];\n");
-    for (uint32_t i = kernel->global_count; i < kernel->memories.count; i++) {
-        const struct kernel_memory *memory = &kernel->memories.items[i];
-        const char *type = memory->space == MEMORY_REGISTER ? cuda_value_type(memory->dtype)
-                                                            : cuda_storage_type(memory->dtype);
-        if (memory->space == MEMORY_SHARED && dynamic) {
-            text_printf(p->out, "    %s *const %s = (%s *)(shared_bytes + %" PRIu64 ");", type,
-                        p->memories[i], type, offset);
-            offset += memory_bytes(memory);
-        } else {
-            text_printf(p->out, "    %s%s", memory->space == MEMORY_SHARED ? "__shared__ " : "",
-                        memory->space == MEMORY_SHARED || memory->alignment >= 16 ? "__align__(16) " : "");
-            if (memory->lanes > 1)
-                text_printf(p->out, "%sx%u ", dtype_name(memory->dtype), (unsigned)memory->lanes);
-            else
-                text_printf(p->out, "%s ", type);
-            text_printf(p->out, "%s[%" PRId64 "];", p->memories[i], memory->count);
-        }
-        text_printf(p->out, "%s%s\n", memory->shape ? " // " : "", memory->shape ? memory->shape : "");
-    }
+    const char *dynamic = cuda_dynamic_shared_bytes(kernel) > 0 ? put_dynamic(p) : NULL;
+    for (uint32_t i = kernel->global_count; i < kernel->memories.count; i++)
+        if (kernel->memories.items[i].space != MEMORY_TENSOR_MAP &&
+            kernel->memories.items[i].space != MEMORY_BARRIER)
+            put_array(p, i, dynamic);
 }
 
 /* Those that the body calls by name, several a line. */
@@ -467,7 +582,8 @@ void print_cuda(const struct kernel *kernel, const char *name, const struct mach
     if (comments)
         put_comment(&printer, machine);
     if (sets_condition(&kernel->body))
-        text_put(out, "extern \"C\" __device__ void cudaGraphSetConditional(unsigned long long handle, unsigned int value);\n");
+        text_put(out, "extern \"C\" __device__ void cudaGraphSetConditional(unsigned long long handle, "
+                      "unsigned int value);\n");
     text_printf(out, "extern \"C\" __global__ void __launch_bounds__(%" PRIu32,
                 kernel->block[0] * kernel->block[1] * kernel->block[2]);
     if (kernel->min_blocks)

@@ -3,7 +3,9 @@
  * printed from their expansion (ir/expr.h), so that they round as on every other executor; and vector types.
  *
  * A piece begins with a line "//! names", or "//! 80+ names" where it needs that compute capability or "//!
- * 80- names" where it is for those below; the line itself is not printed. Pieces may use others. */
+ * 80- names" where it is for those below; the line itself is not printed. Pieces may use others. A function
+ * that a piece defines for the machine is not printed from its expansion: it is the machine's own, and the
+ * same. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,31 +68,49 @@ static bool is_wanted(const struct piece *piece, const char *source, struct aren
     return false;
 }
 
-static void put_pieces(const char *source, const struct machine *machine, struct text *out)
+struct pieces {
+    struct piece *items;
+    uint32_t count;
+};
+
+static struct pieces find_pieces(const struct machine *machine, struct arena *arena)
 {
     VEC(struct piece) pieces = {0};
     for (const struct embedded_file *file = device_files; file->name; file++)
         for (const char *at = strstr((const char *)file->data, "\n//! ") + strlen("\n//! "); at;) {
             struct piece piece;
-            at = next_piece(at, machine, out->arena, &piece);
+            at = next_piece(at, machine, arena, &piece);
             if (piece.names)
-                vec_push(out->arena, &pieces, piece);
+                vec_push(arena, &pieces, piece);
         }
+    return (struct pieces){pieces.items, pieces.count};
+}
+
+static bool is_defined(const struct pieces *pieces, const char *name)
+{
+    for (uint32_t i = 0; i < pieces->count; i++)
+        if (mentions(pieces->items[i].names, name, strlen(name)))
+            return true;
+    return false;
+}
+
+static void put_pieces(struct pieces *pieces, const char *source, struct text *out)
+{
     bool changed = true;
     while (changed) {
         changed = false;
-        for (uint32_t i = 0; i < pieces.count; i++) {
-            struct piece *piece = &pieces.items[i];
+        for (uint32_t i = 0; i < pieces->count; i++) {
+            struct piece *piece = &pieces->items[i];
             bool wanted = is_wanted(piece, source, out->arena);
-            for (uint32_t k = 0; k < pieces.count && !wanted; k++)
-                wanted = pieces.items[k].used && is_wanted(piece, pieces.items[k].text, out->arena);
+            for (uint32_t k = 0; k < pieces->count && !wanted; k++)
+                wanted = pieces->items[k].used && is_wanted(piece, pieces->items[k].text, out->arena);
             changed |= wanted && !piece->used;
             piece->used = piece->used || wanted;
         }
     }
-    for (uint32_t i = 0; i < pieces.count; i++)
-        if (pieces.items[i].used)
-            text_put(out, pieces.items[i].text);
+    for (uint32_t i = 0; i < pieces->count; i++)
+        if (pieces->items[i].used)
+            text_put(out, pieces->items[i].text);
 }
 
 static void put_vector_types(const char *source, struct text *out)
@@ -125,32 +145,33 @@ static void put_function(const char *name, enum expr_op op, enum dtype to, enum 
     cuda_put_function(kernel, name, expr_expand(kernel->pool, expr_make(kernel->pool, &node)), out);
 }
 
-static void put_functions(const char *source, struct text *out)
+static void put_functions(const struct pieces *pieces, const char *source, struct text *out)
 {
     static const enum expr_op ops[] = {EXPR_EXP,  EXPR_EXP2, EXPR_LOG, EXPR_SIN,    EXPR_COS,
                                        EXPR_TANH, EXPR_ERF,  EXPR_POW, EXPR_SIGMOID};
     for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++)
         for (int dtype = 1; dtype < DTYPE_COUNT; dtype++) {
             const char *name = cuda_function_name(out->arena, ops[i], (enum dtype)dtype, (enum dtype)dtype);
-            if (mentions(source, name, strlen(name)))
+            if (mentions(source, name, strlen(name)) && !is_defined(pieces, name))
                 put_function(name, ops[i], (enum dtype)dtype, (enum dtype)dtype, out);
         }
     for (int to = 1; to < DTYPE_COUNT; to++)
         for (int from = 1; from < DTYPE_COUNT; from++) {
             const char *name = cuda_function_name(out->arena, EXPR_CONVERT, (enum dtype)to, (enum dtype)from);
-            if (mentions(source, name, strlen(name)))
+            if (mentions(source, name, strlen(name)) && !is_defined(pieces, name))
                 put_function(name, EXPR_CONVERT, (enum dtype)to, (enum dtype)from, out);
         }
 }
 
 void print_cuda_prelude(const char *source, const struct machine *machine, struct text *out)
 {
+    struct pieces pieces = find_pieces(machine, out->arena);
     struct text functions, all;
     text_init(&functions, out->arena);
-    put_functions(source, &functions);
+    put_functions(&pieces, source, &functions);
     text_init(&all, out->arena);
     text_printf(&all, "%s%s", functions.data, source);
-    put_pieces(all.data, machine, out);
+    put_pieces(&pieces, all.data, out);
     put_vector_types(source, out);
     text_put(out, functions.data);
     text_put(out, "\n");

@@ -219,6 +219,7 @@ static void print_list(struct llvm_printer *p, const struct statement_list *list
         case STATEMENT_COMMENT:
             break;
         case STATEMENT_BARRIER:
+        case STATEMENT_STAGE:
         case STATEMENT_COMMIT:
         case STATEMENT_WAIT:
         case STATEMENT_SET_CONDITION:

@@ -10,8 +10,8 @@ enum { MAX_CANDIDATES = 16 };
 static const struct strategy *const cpu_rows_list[] = {&cpu_depthwise, &cpu_conv,      &cpu_matmul, &cpu_rows,
                                                        &cpu_columns,   &cpu_transpose, &cpu_plain,  NULL};
 static const struct strategy *const gpu_rows_list[] = {
-    &gpu_contraction, &gpu_window,    &gpu_rows,  &gpu_columns, &gpu_split,
-    &gpu_transpose,   &gpu_pointwise, &gpu_plain, NULL};
+    &gpu_matmul_wgmma, &gpu_matmul_mma, &gpu_contraction, &gpu_window,    &gpu_rows,
+    &gpu_columns,      &gpu_split,      &gpu_transpose,   &gpu_pointwise, &gpu_plain, NULL};
 
 const struct strategy *cpu_strategy(uint32_t index)
 {

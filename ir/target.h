@@ -25,6 +25,7 @@ struct machine {
     double clock;                /* cycles a second under load */
     double memory_bytes_per_second;
     double fp32_per_second;      /* operations, an fma is 2 */
+    double tensor_per_second;    /* of tensor cores on 16-bit floats, summed in f32; CUDA */
     /* CPU */
     enum host host;              /* that the bundle is for */
     uint32_t level;              /* bundle_plan.level: 2, 3, 4 of x86-64; 8 for Armv8-A */

@@ -21,13 +21,15 @@
 
 enum {
     BUNDLE_ABI = 2,         /* GPUCC_ABI of gpucc/runtime.h, which the compiler does not include */
-    BUNDLE_FORMAT = 3,      /* raised when a struct below changes */
+    BUNDLE_FORMAT = 4,      /* raised when a struct below changes */
     BUNDLE_ALIGNMENT = 256, /* of constants and arena buffers */
     BUNDLE_PAGE = 4096,     /* alignment of the weights in the file */
     BUNDLE_LEAF = 4 * 1024 * 1024,
     BUNDLE_MAX_RANK = 16,
     BUNDLE_MAX_KERNEL_BUFFERS = 64,
     BUNDLE_MAX_KERNEL_DIMS = 64,
+    BUNDLE_MAX_TENSOR_MAPS = 8, /* of a launch */
+    BUNDLE_MAX_MAP_RANK = 5,
     BUNDLE_MAX_DEPTH = 64 /* of controls in controls */
 };
 #define BUNDLE_NONE UINT32_MAX /* an index that points nowhere */
@@ -76,6 +78,7 @@ struct bundle_header {
     struct bundle_array kernels;   /* bundle_kernel */
     struct bundle_array launches;  /* bundle_launch */
     struct bundle_array controls;  /* bundle_control */
+    struct bundle_array maps;      /* bundle_tensor_map */
     struct bundle_array copies;    /* bundle_copy */
     struct bundle_array images;    /* bundle_image */
     struct bundle_array indices;   /* uint32_t: dims of tensors, buffers and dims of launches */
@@ -208,12 +211,26 @@ struct bundle_kernel {
 };
 
 struct bundle_launch {
-    uint32_t kernel;       /* of the plan */
-    uint32_t first_buffer; /* into indices: buffers of the plan, as many as the kernel has */
-    uint32_t first_dim;    /* into indices */
-    uint32_t grid[3];      /* dims; CUDA */
-    uint32_t work;         /* dim; CPU */
-    bundle_string nodes;   /* nodes that it computes, "Conv #41, Relu #42" */
+    uint32_t kernel;               /* of the plan */
+    uint32_t first_buffer;         /* into indices: buffers of the plan, as many as the kernel has */
+    uint32_t first_dim;            /* into indices */
+    uint32_t grid[3];              /* dims; CUDA */
+    uint32_t work;                 /* dim; CPU */
+    bundle_string nodes;           /* nodes that it computes, "Conv #41, Relu #42" */
+    uint32_t condition;            /* dim: launched where it is not 0; BUNDLE_NONE: always; CUDA */
+    uint32_t first_map, map_count; /* CUDA: tensor maps, parameters behind the dims, in order */
+    uint32_t reserved;
+};
+
+/* How the copy engine sees a buffer. Encoded when a launch is first made and anew when the buffer's address
+ * or a size changes: for buffers of the arena and constants once a prepared range, for inputs and outputs in
+ * enqueue. */
+struct bundle_tensor_map {
+    uint32_t buffer; /* among the kernel's buffers */
+    uint32_t dtype, rank;
+    uint32_t swizzle;   /* bytes: 0, 32, 64, 128 */
+    uint32_t first_dim; /* into indices: `rank` sizes, fastest first, then rank - 1 strides in elements */
+    uint32_t box[BUNDLE_MAX_MAP_RANK];
 };
 
 enum bundle_control_kind { BUNDLE_IF, BUNDLE_WHILE };

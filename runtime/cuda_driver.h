@@ -37,7 +37,13 @@ struct cuda_conditional_node {
     long long padding[25], last; /* zero */
 };
 
+/* CUtensorMap: the driver alone knows what is in it. */
+struct cuda_tensor_map {
+    _Alignas(64) uint64_t opaque[16];
+};
+
 enum {
+    CUDA_BAD_VALUE = 1,        /* CUDA_ERROR_INVALID_VALUE */
     CUDA_NO_MEMORY = 2,        /* CUDA_ERROR_OUT_OF_MEMORY */
     CUDA_ATTRIBUTE_MAJOR = 75, /* CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR */
     CUDA_ATTRIBUTE_MINOR = 76,

@@ -22,6 +22,8 @@ void cuda_graph_release(const struct cuda_functions *cuda, struct cuda_graph *gr
     free(graph->slots);
     free(graph->pointers);
     free(graph->fresh);
+    free(graph->map_memory);
+    free(graph->keys);
     free(graph->symbols);
     free(graph);
 }
@@ -43,13 +45,37 @@ static uint32_t arguments_now(const struct runtime_context *context, const struc
         /* A kernel with 32-bit dims reads the lower half: the host is little endian. */
         slots[kernel->buffer_count + i] = kernel->index_bits == 32 ? (uint32_t)value : (uint64_t)value;
     }
+    const bool wanted = row->condition == BUNDLE_NONE || context->values[row->condition] != 0;
     for (int i = 0; i < 3; i++) {
         int64_t blocks = context->values[row->grid[i]];
-        grid[i] = blocks > 0 ? (unsigned)blocks : 0;
+        grid[i] = wanted && blocks > 0 ? (unsigned)blocks : 0;
     }
     for (uint32_t i = 0; i < graph->launches[launch].handle_count; i++)
         slots[1 + i] = graph->launches[launch].handles[i];
     return kernel->buffer_count + kernel->dim_count;
+}
+
+/* Encodes the launch's maps whose keys are not those of `keys`, and renews them. `changed`: some were. */
+static cuda_result encode_maps(const struct runtime_context *context, uint32_t launch,
+                               struct cuda_map_key *keys, struct cuda_tensor_map *maps, bool *changed)
+{
+    const struct bundle_tables *tables = &context->model->tables;
+    const struct bundle_launch *row = launch_row(context, launch);
+    cuda_result result = 0;
+    for (uint32_t i = 0; i < row->map_count && result == 0; i++) {
+        const struct bundle_tensor_map *map = &tables->maps[row->first_map + i];
+        struct cuda_map_key key;
+        cuda_map_key_make(map, tables->indices, context->values,
+                          context->buffers[tables->indices[row->first_buffer + map->buffer]], &key);
+        if (memcmp(&key, &keys[i], sizeof key) == 0)
+            continue;
+        *changed = true;
+        memset(&keys[i], 0, sizeof keys[i]); /* no address is 0: half an update is seen as none */
+        result = cuda_map_encode(cuda_state_of(context)->cuda, map, &key, &maps[i]);
+        if (result == 0)
+            keys[i] = key;
+    }
+    return result;
 }
 
 static gpucc_status patch_launch(struct runtime_context *context, struct cuda_graph *graph, uint32_t index,
@@ -60,8 +86,6 @@ static gpucc_status patch_launch(struct runtime_context *context, struct cuda_gr
     unsigned grid[3];
     uint32_t count = arguments_now(context, graph, index, graph->fresh, grid);
     bool empty = !grid[0] || !grid[1] || !grid[2];
-    bool same = memcmp(launch->slots, graph->fresh, count * sizeof *graph->fresh) == 0 &&
-                memcmp(launch->parameters.grid, grid, sizeof grid) == 0;
     if (empty != !launch->enabled) {
         gpucc_status status = cuda_done(context, cuda->graph_enable(graph->executable, launch->node, !empty),
                                         CUDA_NAME(graph_enable), "cannot update the launch graph", error);
@@ -69,6 +93,16 @@ static gpucc_status patch_launch(struct runtime_context *context, struct cuda_gr
             return status;
         launch->enabled = !empty;
     }
+    bool encoded = false;
+    if (!empty) {
+        gpucc_status status =
+            cuda_done(context, encode_maps(context, index, launch->keys, launch->maps, &encoded),
+                      CUDA_NAME(tensor_map_encode), "cannot encode a tensor map", error);
+        if (status != GPUCC_OK)
+            return status;
+    }
+    bool same = !encoded && memcmp(launch->slots, graph->fresh, count * sizeof *graph->fresh) == 0 &&
+                memcmp(launch->parameters.grid, grid, sizeof grid) == 0;
     if (empty || same)
         return GPUCC_OK;
     memcpy(launch->slots, graph->fresh, count * sizeof *graph->fresh);
@@ -107,15 +141,24 @@ static gpucc_status launch_directly(struct runtime_context *context, const struc
 {
     const struct cuda_state *state = cuda_state_of(context);
     uint64_t slots[BUNDLE_MAX_KERNEL_BUFFERS + BUNDLE_MAX_KERNEL_DIMS];
-    void *pointers[BUNDLE_MAX_KERNEL_BUFFERS + BUNDLE_MAX_KERNEL_DIMS];
-    for (size_t i = 0; i < sizeof slots / sizeof *slots; i++)
-        pointers[i] = &slots[i];
+    struct cuda_tensor_map maps[BUNDLE_MAX_TENSOR_MAPS];
+    void *pointers[BUNDLE_MAX_KERNEL_BUFFERS + BUNDLE_MAX_KERNEL_DIMS + BUNDLE_MAX_TENSOR_MAPS];
     gpucc_status status = GPUCC_OK;
     for (uint32_t i = 0; i < graph->launch_count && status == GPUCC_OK; i++) {
         const struct cuda_kernel_node *fixed = &graph->launches[i].parameters;
         unsigned grid[3];
-        arguments_now(context, graph, i, slots, grid);
-        if (grid[0] && grid[1] && grid[2])
+        const uint32_t count = arguments_now(context, graph, i, slots, grid);
+        if (!grid[0] || !grid[1] || !grid[2])
+            continue;
+        struct cuda_map_key none[BUNDLE_MAX_TENSOR_MAPS] = {{0}};
+        bool encoded = false;
+        status = cuda_done(context, encode_maps(context, i, none, maps, &encoded),
+                           CUDA_NAME(tensor_map_encode), "cannot encode a tensor map", error);
+        for (uint32_t k = 0; k < count; k++)
+            pointers[k] = &slots[k];
+        for (uint32_t k = 0; k < BUNDLE_MAX_TENSOR_MAPS; k++)
+            pointers[count + k] = &maps[k];
+        if (status == GPUCC_OK)
             status = cuda_done(context,
                                state->cuda->launch(fixed->function, grid[0], grid[1], grid[2],
                                                    fixed->block[0], fixed->block[1], fixed->block[2],

@@ -160,6 +160,16 @@ static gpucc_status check_launch(const struct runtime_context *context, const st
         return runtime_fail(error, GPUCC_OUT_OF_RANGE,
                             "kernel %.100s was compiled for fewer than 2^31 elements; these dims need more",
                             name);
+    for (uint32_t i = 0; i < row->map_count; i++) {
+        const struct bundle_tensor_map *map = &tables->maps[row->first_map + i];
+        for (uint32_t k = 0; k < map->rank; k++) {
+            struct dim_interval size = bounds[tables->indices[map->first_dim + k]];
+            if (!dim_interval_known(size) || size.high > INT32_MAX)
+                return runtime_fail(
+                    error, GPUCC_OUT_OF_RANGE,
+                    "kernel %.100s needs a size beyond the 2^31 of the copy engine's coordinates", name);
+        }
+    }
     for (int i = 0; i < 3; i++) {
         struct dim_interval grid = bounds[row->grid[i]];
         if (!dim_interval_known(grid) || grid.high > (i ? MAX_GRID_YZ : MAX_GRID_X))
@@ -172,18 +182,23 @@ static gpucc_status check_launch(const struct runtime_context *context, const st
 static bool allocate_arrays(const struct runtime_context *context, struct cuda_graph *graph)
 {
     const struct bundle_tables *tables = &context->model->tables;
-    size_t arguments = 1;
-    for (uint32_t i = 0; i < graph->launch_count; i++)
+    size_t arguments = 1, maps = 0;
+    for (uint32_t i = 0; i < graph->launch_count; i++) {
         arguments += kernel_row(context, i)->buffer_count + kernel_row(context, i)->dim_count;
+        maps += launch_row(context, i)->map_count;
+    }
     graph->launches = calloc((size_t)graph->launch_count + 1, sizeof *graph->launches);
     graph->slots = calloc(arguments, sizeof *graph->slots);
-    graph->pointers = calloc(arguments, sizeof *graph->pointers);
+    graph->pointers = calloc(arguments + maps, sizeof *graph->pointers);
+    graph->map_memory = calloc(maps + 1, sizeof *graph->maps);
+    graph->keys = calloc(maps + 1, sizeof *graph->keys);
     graph->fresh = calloc(BUNDLE_MAX_KERNEL_BUFFERS + BUNDLE_MAX_KERNEL_DIMS, sizeof *graph->fresh);
     graph->symbols = calloc((size_t)tables->symbol_count + 1, sizeof *graph->symbols);
-    if (!graph->launches || !graph->slots || !graph->pointers || !graph->fresh || !graph->symbols)
+    if (!graph->launches || !graph->slots || !graph->pointers || !graph->fresh || !graph->symbols ||
+        !graph->map_memory || !graph->keys)
         return false;
-    for (size_t i = 0; i < arguments; i++)
-        graph->pointers[i] = &graph->slots[i];
+    const uintptr_t alignment = _Alignof(struct cuda_tensor_map);
+    graph->maps = (void *)(((uintptr_t)graph->map_memory + alignment - 1) & ~(alignment - 1));
     return true;
 }
 
@@ -192,15 +207,24 @@ static void init_launches(const struct runtime_context *context, struct cuda_gra
 {
     const struct cuda_state *state = cuda_state_of(context);
     const struct bundle_tables *tables = &context->model->tables;
-    size_t at = 0;
+    size_t at = 0, map = 0;
     for (uint32_t i = 0; i < graph->launch_count; i++) {
         struct graph_launch *launch = &graph->launches[i];
         const struct bundle_kernel *kernel = kernel_row(context, i);
+        const uint32_t maps = launch_row(context, i)->map_count,
+                       arguments = kernel->buffer_count + kernel->dim_count;
         const uint32_t *buffers = &tables->indices[launch_row(context, i)->first_buffer];
         launch->slots = &graph->slots[at];
-        launch->pointers = &graph->pointers[at];
+        launch->pointers = &graph->pointers[at + map];
+        launch->maps = &graph->maps[map];
+        launch->keys = &graph->keys[map];
         launch->enabled = true;
-        at += kernel->buffer_count + kernel->dim_count;
+        for (uint32_t k = 0; k < arguments; k++)
+            launch->pointers[k] = &launch->slots[k];
+        for (uint32_t k = 0; k < maps; k++)
+            launch->pointers[arguments + k] = &launch->maps[k];
+        at += arguments;
+        map += maps;
         for (uint32_t b = 0; b < kernel->buffer_count; b++) {
             uint32_t kind = plan_buffers(context)[buffers[b]].kind;
             launch->touches_io = launch->touches_io || kind == BUNDLE_INPUT || kind == BUNDLE_OUTPUT;

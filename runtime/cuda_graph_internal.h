@@ -3,12 +3,15 @@
 #define GPUCC_RUNTIME_CUDA_GRAPH_INTERNAL_H
 
 #include "runtime/cuda_device.h"
+#include "runtime/cuda_tensor_map.h"
 
 struct graph_launch {
     cuda_node node;
     struct cuda_kernel_node parameters;
     uint64_t *slots; /* arguments, 8 bytes each: buffers, then dims */
-    void **pointers; /* to the slots */
+    void **pointers; /* to the slots, then to the maps */
+    struct cuda_tensor_map *maps;
+    struct cuda_map_key *keys; /* what the maps hold */
     /* A launch that sets a control's condition gets these in place of its second and third buffer. */
     uint64_t handles[2];
     uint32_t handle_count;
@@ -24,6 +27,9 @@ struct cuda_graph {
     uint64_t *slots;
     void **pointers;
     uint64_t *fresh; /* arguments of one launch, compared with its slots */
+    void *map_memory;
+    struct cuda_tensor_map *maps; /* in it, aligned */
+    struct cuda_map_key *keys;
     /* What the nodes hold. */
     bool valid;
     uint64_t weights; /* their generation */

@@ -8,7 +8,7 @@
 
 _Static_assert(BUNDLE_ABI == GPUCC_ABI, "one number");
 _Static_assert(sizeof(struct bundle_array) == 16, "fixed layout");
-_Static_assert(sizeof(struct bundle_header) == 472, "fixed layout");
+_Static_assert(sizeof(struct bundle_header) == 488, "fixed layout");
 _Static_assert(sizeof(struct bundle_symbol) == 48, "fixed layout");
 _Static_assert(sizeof(struct bundle_term) == 16, "fixed layout");
 _Static_assert(sizeof(struct bundle_dim) == 24, "fixed layout");
@@ -19,7 +19,8 @@ _Static_assert(sizeof(struct bundle_weight_row) == 24, "fixed layout");
 _Static_assert(sizeof(struct bundle_plan) == 72, "fixed layout");
 _Static_assert(sizeof(struct bundle_buffer) == 32, "fixed layout");
 _Static_assert(sizeof(struct bundle_kernel) == 96, "fixed layout");
-_Static_assert(sizeof(struct bundle_launch) == 32, "fixed layout");
+_Static_assert(sizeof(struct bundle_launch) == 48, "fixed layout");
+_Static_assert(sizeof(struct bundle_tensor_map) == 40, "fixed layout");
 _Static_assert(sizeof(struct bundle_control) == 24, "fixed layout");
 _Static_assert(sizeof(struct bundle_copy) == 8, "fixed layout");
 _Static_assert(sizeof(struct bundle_image) == 32, "fixed layout");
@@ -169,6 +170,7 @@ static bool arrays_hold(const struct check *check)
     t->kernels = array_at(check, &h->kernels, sizeof *t->kernels, &good);
     t->launches = array_at(check, &h->launches, sizeof *t->launches, &good);
     t->controls = array_at(check, &h->controls, sizeof *t->controls, &good);
+    t->maps = array_at(check, &h->maps, sizeof *t->maps, &good);
     t->copies = array_at(check, &h->copies, sizeof *t->copies, &good);
     t->images = array_at(check, &h->images, sizeof *t->images, &good);
     t->indices = array_at(check, &h->indices, sizeof *t->indices, &good);
@@ -335,6 +337,19 @@ static bool kernel_row_holds(const struct check *check, const struct bundle_plan
            (kernel->index_bits == 32 || kernel->index_bits == 64);
 }
 
+static bool map_row_holds(const struct check *check, const struct bundle_kernel *kernel,
+                          const struct bundle_tensor_map *map)
+{
+    if (map->buffer >= kernel->buffer_count || !tables_dtype_bits(map->dtype) || map->rank < 2 ||
+        map->rank > BUNDLE_MAX_MAP_RANK || map->swizzle > 128 || map->swizzle % 32 || map->swizzle == 96 ||
+        !indices_hold(check, map->first_dim, 2 * map->rank - 1, check->tables->dim_count))
+        return false;
+    for (uint32_t i = 0; i < map->rank; i++)
+        if (map->box[i] < 1 || map->box[i] > 256)
+            return false;
+    return true;
+}
+
 static bool launch_row_holds(const struct check *check, const struct bundle_plan *plan,
                              const struct bundle_launch *launch)
 {
@@ -353,6 +368,13 @@ static bool launch_row_holds(const struct check *check, const struct bundle_plan
                 return false;
         return dim_is_fixed(check, launch->work);
     }
+    if ((launch->condition != BUNDLE_NONE && !dim_holds(check, launch->condition)) ||
+        launch->map_count > BUNDLE_MAX_TENSOR_MAPS ||
+        !range_holds(launch->first_map, launch->map_count, t->header->maps.count))
+        return false;
+    for (uint32_t i = 0; i < launch->map_count; i++)
+        if (!map_row_holds(check, kernel, &t->maps[launch->first_map + i]))
+            return false;
     return dim_holds(check, launch->grid[0]) && dim_holds(check, launch->grid[1]) &&
            dim_holds(check, launch->grid[2]);
 }

@@ -21,6 +21,7 @@ struct bundle_tables {
     const struct bundle_kernel *kernels;
     const struct bundle_launch *launches;
     const struct bundle_control *controls;
+    const struct bundle_tensor_map *maps;
     const struct bundle_copy *copies;
     const struct bundle_image *images;
     const uint32_t *indices;

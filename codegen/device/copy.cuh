@@ -29,6 +29,13 @@ DEVICE void copy_async_16_or_zero(void *to, const void *from, bool condition)
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from), "r"(condition ? 16 : 0));
 }
 
+//! 80+ copy_async_16_part
+// Reads the first `bytes`; the rest are zeros.
+DEVICE void copy_async_16_part(void *to, const void *from, int bytes)
+{
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from), "r"(bytes));
+}
+
 //! 80+ commit_copies
 // The copies since the last call are a batch.
 DEVICE void commit_copies() { asm volatile("cp.async.commit_group;"); }

@@ -22,6 +22,9 @@ static const struct {
     {"batched product, symbols", "product_free_sizes.cu"},
     {"convolution 3x3 by 2", "convolution.cu"},
     {"convolution by channel", "convolution_by_channel.cu"},
+    {"product by warps with tails, symbols", "product_by_warps.cu"},
+    {"product by warpgroups", "product_by_warpgroups.cu"},
+    {"product that the copy engine refuses, symbols", "product_pair.cu"},
 };
 enum { GOLDEN = sizeof golden / sizeof golden[0] };
 

@@ -517,6 +517,28 @@ static unsigned argument_count(const char *kernel)
     return 0;
 }
 
+/* The driver's rules for tiled maps; what is written is the address and the second size. */
+cuda_result cuTensorMapEncodeTiled(struct cuda_tensor_map *map, int dtype, unsigned rank, void *address,
+                                   const uint64_t *sizes, const uint64_t *strides, const uint32_t *box,
+                                   const uint32_t *steps, int interleave, int swizzle, int promotion,
+                                   int fill)
+{
+    ENTER();
+    if ((uintptr_t)map % 64 || !address || (uintptr_t)address % 16 || rank < 1 || rank > 5 || dtype < 0 ||
+        dtype > 12 || interleave || swizzle < 0 || swizzle > 3 || promotion < 0 || promotion > 3 || fill)
+        return INVALID;
+    for (unsigned i = 0; i < rank; i++)
+        if (sizes[i] < 1 || sizes[i] > UINT64_C(1) << 32 || box[i] < 1 || box[i] > 256 || steps[i] != 1)
+            return INVALID;
+    for (unsigned i = 0; i + 1 < rank; i++)
+        if (strides[i] % 16 || !strides[i] || strides[i] >= UINT64_C(1) << 40)
+            return INVALID;
+    memset(map, 0, sizeof *map);
+    map->opaque[0] = (uintptr_t)address;
+    map->opaque[1] = rank > 1 ? sizes[1] : 0;
+    return 0;
+}
+
 /* Copies the arguments at once, as the driver does. */
 void fake_set_launch(const char *caller, struct fake_launch *launch, const struct cuda_kernel_node *node)
 {

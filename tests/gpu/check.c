@@ -15,7 +15,7 @@
 #include <time.h>
 
 #include "ir/expr_eval.h"
-#include "runtime/cuda_driver.h"
+#include "runtime/cuda_tensor_map.h"
 #include "tests/gpu/pack.h"
 
 enum { MOST = 96, POISON = 0xA5 };
@@ -123,7 +123,34 @@ struct pack_launch {
     void *arguments[MOST];
     int64_t wide[MOST];
     int32_t narrow[MOST];
+    struct cuda_tensor_map maps[BUNDLE_MAX_TENSOR_MAPS];
 };
+
+/* The launch's tensor maps, arguments behind the others. `parameters`: which buffers its first arguments are.
+ */
+static bool take_maps(const struct pack_buffer *buffers, const uint64_t *parameters,
+                      struct pack_launch *launch, uint64_t arguments)
+{
+    bool right = true;
+    const uint64_t count = take_number();
+    if (count > BUNDLE_MAX_TENSOR_MAPS || arguments + count > MOST)
+        stop("too many tensor maps");
+    for (uint64_t i = 0; i < count; i++) {
+        struct bundle_tensor_map row = {0};
+        struct cuda_map_key key = {.address = buffers[parameters[take_number()]].memory};
+        row.dtype = (uint32_t)take_number();
+        row.swizzle = (uint32_t)take_number();
+        row.rank = (uint32_t)take_number();
+        for (uint32_t k = 0; k < row.rank && k < BUNDLE_MAX_MAP_RANK; k++) {
+            key.sizes[k] = take_number();
+            key.strides[k] = take_number();
+            row.box[k] = (uint32_t)take_number();
+        }
+        right = good(cuda_map_encode(cuda, &row, &key, &launch->maps[i]), "tensor map") && right;
+        launch->arguments[arguments + i] = &launch->maps[i];
+    }
+    return right;
+}
 
 static bool take_launch(cuda_module module, struct pack_buffer *buffers, struct pack_launch *launch)
 {
@@ -136,9 +163,11 @@ static bool take_launch(cuda_module module, struct pack_buffer *buffers, struct 
     for (int i = 0; i < 3; i++)
         node->block[i] = (unsigned)take_number();
     node->shared_bytes = (unsigned)take_number();
-    uint64_t count = take_number();
-    for (uint64_t i = 0; i < count; i++)
-        launch->arguments[i] = &buffers[take_number()].memory;
+    uint64_t count = take_number(), parameters[MOST];
+    for (uint64_t i = 0; i < count; i++) {
+        parameters[i] = take_number();
+        launch->arguments[i] = &buffers[parameters[i]].memory;
+    }
     uint64_t bits = take_number(), dims = take_number();
     for (uint64_t i = 0; i < dims; i++) {
         launch->wide[i] = (int64_t)take_number();
@@ -147,7 +176,8 @@ static bool take_launch(cuda_module module, struct pack_buffer *buffers, struct 
     }
     node->arguments = launch->arguments;
     node->extra = NULL;
-    return good(cuda->module_function(&node->function, module, name), "kernel") &&
+    return take_maps(buffers, parameters, launch, count + dims) &&
+           good(cuda->module_function(&node->function, module, name), "kernel") &&
            (!node->shared_bytes ||
             good(cuda->function_set(node->function, CUDA_FUNCTION_DYNAMIC_SHARED, (int)node->shared_bytes),
                  "shared memory"));

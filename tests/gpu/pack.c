@@ -31,18 +31,13 @@ static void put_text(FILE *out, const char *text)
     put(out, text, strlen(text));
 }
 
-static double tolerance(enum dtype dtype)
-{
-    return dtype == DTYPE_F32 ? 2e-6 : dtype == DTYPE_F64 ? 1e-14 : dtype_is_float(dtype) ? 1e-3 : 0;
-}
-
 static void put_buffers(FILE *out, const struct gpu_run *run)
 {
     const struct definition *d = &run->group.body;
     put_number(out, d->buffers.count + run->lowered.temporaries.count + run->lowered.derived.count);
     for (uint32_t i = 0; i < d->buffers.count; i++) {
         const struct buffer *buffer = &d->buffers.items[i];
-        double allowed = tolerance(buffer->type.dtype);
+        double allowed = gpu_case_tolerance(buffer->type.dtype);
         put_number(out, buffer->role == BUFFER_INPUT    ? PACK_INPUT
                         : buffer->role == BUFFER_OUTPUT ? PACK_OUTPUT
                                                         : PACK_SCRATCH);
@@ -82,12 +77,34 @@ static uint64_t argument_position(const struct gpu_run *run, const struct argume
                                                                    : 0);
 }
 
+static void put_maps(FILE *out, const struct gpu_run *run, const struct kernel *kernel)
+{
+    put_number(out, kernel->tensor_maps.count);
+    for (uint32_t i = 0; i < kernel->tensor_maps.count; i++) {
+        const struct kernel_tensor_map *map = &kernel->tensor_maps.items[i];
+        put_number(out, map->buffer);
+        put_number(out, (uint64_t)kernel->memories.items[map->buffer].dtype);
+        put_number(out, map->swizzle);
+        put_number(out, map->rank);
+        for (uint32_t k = 0; k < map->rank; k++) {
+            put_number(out, (uint64_t)gpu_run_dim(run, map->sizes[k]));
+            put_number(out, (uint64_t)gpu_run_dim(run, map->strides[k]));
+            put_number(out, map->box[k]);
+        }
+    }
+}
+
 static void put_launches(FILE *out, const struct gpu_run *run)
 {
-    put_number(out, run->lowered.launches.count);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < run->lowered.launches.count; i++)
+        count += gpu_run_launches(run, run->lowered.launches.items[i].kernel);
+    put_number(out, count);
     for (uint32_t i = 0; i < run->lowered.launches.count; i++) {
         const struct kernel_launch *launch = &run->lowered.launches.items[i];
         const struct kernel *kernel = launch->kernel;
+        if (!gpu_run_launches(run, kernel))
+            continue;
         char hex[65];
         plan_kernel_hash(kernel, run->context.machine, run->context.arena, hex);
         put_text(out, arena_printf(run->context.arena, "k%u", i));
@@ -104,6 +121,7 @@ static void put_launches(FILE *out, const struct gpu_run *run)
         put_number(out, kernel->dims.count);
         for (uint32_t k = 0; k < kernel->dims.count; k++)
             put_number(out, (uint64_t)gpu_run_dim(run, kernel->dims.items[k]));
+        put_maps(out, run, kernel);
     }
 }
 
@@ -167,7 +185,7 @@ static void write_pack(void **state)
     put(out, PACK_MAGIC, sizeof PACK_MAGIC - 1);
     struct gpu_case *made;
     for (uint32_t i = 0; (made = gpu_case_make(&arena, i)); i++)
-        for (uint32_t candidate = 0;; candidate++) {
+        for (uint32_t candidate = 0; gpu_case_runs(made, machine); candidate++) {
             struct gpu_run *run = arena_new(&arena, struct gpu_run);
             if (!gpu_run_make(run, &arena, made, machine, candidate))
                 break;
@@ -194,12 +212,14 @@ static void print_hashes(void **state)
     const struct machine *machine = machine_find(pack_architecture);
     assert_non_null(machine);
     for (uint32_t i = 0; (made = gpu_case_make(&arena, i)); i++)
-        for (uint32_t candidate = 0;; candidate++) {
+        for (uint32_t candidate = 0; gpu_case_runs(made, machine); candidate++) {
             struct gpu_run run;
             if (!gpu_run_make(&run, &arena, made, machine, candidate))
                 break;
             for (uint32_t k = 0; k < run.lowered.launches.count; k++) {
                 char hex[65];
+                if (!gpu_run_launches(&run, run.lowered.launches.items[k].kernel))
+                    continue;
                 plan_kernel_hash(run.lowered.launches.items[k].kernel, machine, &arena, hex);
                 printf("%s\n", hex);
             }

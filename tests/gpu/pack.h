@@ -4,7 +4,7 @@
 #ifndef GPUCC_TESTS_GPU_PACK_H
 #define GPUCC_TESTS_GPU_PACK_H
 
-#define PACK_MAGIC "gpucc pack 1\n"
+#define PACK_MAGIC "gpucc pack 2\n"
 
 enum { PACK_INPUT, PACK_OUTPUT, PACK_SCRATCH, PACK_RANDOM /* no content follows: for timing */ };
 

@@ -22,9 +22,10 @@ static void put_wrapper(struct host_batch *batch, const struct kernel *kernel, c
     struct text *out = &batch->source;
     text_printf(out,
                 "#ifdef ON_HOST\nextern \"C\" int %s_run(void *const *buffers, const long long *dims, const "
-                "long long *grid)\n",
+                "long long *grid, const void *const *maps)\n",
                 name);
-    text_printf(out, "{\n    (void)buffers, (void)dims;\n    const unsigned block[] = {%u, %u, %u};\n",
+    text_printf(out,
+                "{\n    (void)buffers, (void)dims, (void)maps;\n    const unsigned block[] = {%u, %u, %u};\n",
                 kernel->block[0], kernel->block[1], kernel->block[2]);
     text_printf(out, "    return host::run_grid(grid, block, [&] { %s(", name);
     for (uint32_t i = 0; i < kernel->global_count; i++)
@@ -33,6 +34,9 @@ static void put_wrapper(struct host_batch *batch, const struct kernel *kernel, c
     for (uint32_t i = 0; i < kernel->dims.count; i++)
         text_printf(out, "%s(%s)dims[%u]", i || kernel->global_count ? ", " : "",
                     kernel->index_bits == 32 ? "int" : "long long", i);
+    for (uint32_t i = 0; i < kernel->tensor_maps.count; i++)
+        text_printf(out, "%s*(const tensor_map *)maps[%u]",
+                    i || kernel->dims.count || kernel->global_count ? ", " : "", i);
     text_put(out, "); });\n}\n#endif\n");
 }
 
@@ -51,15 +55,15 @@ uint32_t host_batch_add(struct host_batch *batch, const struct kernel *kernel, c
     return batch->kernel_count++;
 }
 
-/* The extern array of dynamic shared memory is a plain one on the host. */
+/* The extern arrays of dynamic shared memory are plain ones on the host. */
 static void put_host_source(struct text *out, const char *source)
 {
-    static const char dynamic[] = "extern __shared__ __align__(16) unsigned char shared_bytes[];";
+    static const char begin[] = "extern __shared__ ", end[] = "[];";
     const char *at;
-    while ((at = strstr(source, dynamic))) {
-        text_printf(out, "%.*sstatic __align__(16) unsigned char shared_bytes[232448];", (int)(at - source),
-                    source);
-        source = at + sizeof dynamic - 1;
+    while ((at = strstr(source, begin))) {
+        const char *name = at + sizeof begin - 1, *behind = strstr(name, end);
+        text_printf(out, "%.*sstatic %.*s[232448];", (int)(at - source), source, (int)(behind - name), name);
+        source = behind + sizeof end - 1;
     }
     text_put(out, source);
 }

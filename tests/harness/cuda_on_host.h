@@ -17,7 +17,14 @@ struct host_batch {
 };
 
 /* A kernel of the batch. */
-typedef int host_kernel(void *const *buffers, const long long *dims, const long long *grid);
+typedef int host_kernel(void *const *buffers, const long long *dims, const long long *grid,
+                        const void *const *maps);
+/* What stands for a tensor map: as in ptx_on_host.hh. */
+struct host_map {
+    const void *address;
+    long long sizes[MAX_TENSOR_MAP_RANK], strides[MAX_TENSOR_MAP_RANK];
+    int box[MAX_TENSOR_MAP_RANK], rank;
+};
 
 void host_batch_begin(struct host_batch *batch, struct arena *arena);
 /* The kernel's number in the batch. Fails the test when the verifier refuses it. */

@@ -1,5 +1,5 @@
 // CUDA C on the host, for tests without a GPU: what the printed kernels use of CUDA, for g++. Blocks run one after the
-// other; a block's threads are fibers that switch at barriers and shuffles alone. A barrier or shuffle that not all
+// other; a block's threads are fibers that switch at barriers, shuffles and the waits of ptx_on_host.hh alone. A barrier or shuffle that not all
 // threads of the block or warp reach ends the launch with an error, as does nothing else here: indices are caught by
 // guard pages around the buffers and by traps of the undefined behaviour sanitizer.
 #include <algorithm>
@@ -23,13 +23,13 @@ static index3 threadIdx, blockIdx;
 
 namespace host {
 
-enum state { READY, AT_BARRIER, AT_SHUFFLE, DONE };
+enum state { READY, POLLING, AT_BARRIER, AT_SHUFFLE, DONE };
 enum { STACK = 64 * 1024, WARP = 32 };
 
 struct copy {
     void *to;
     const void *from; // NULL: zeros
-    size_t bytes;
+    size_t bytes, zeros; // of them, at the end
 };
 
 struct fiber {
@@ -63,6 +63,17 @@ static void wait(state at)
     swapcontext(&self->context, &scheduler);
 }
 
+// Others run until the condition holds; when nobody gets on any more, the launch ends with an error.
+static unsigned long long events;
+template <class CONDITION> static void until(const CONDITION &holds)
+{
+    while (!holds())
+        wait(POLLING);
+    events++;
+}
+
+static void begin_block(); // ptx_on_host.hh
+
 static void resume(fiber &f)
 {
     current = &f;
@@ -92,11 +103,16 @@ static bool run_block()
 {
     for (;;) {
         bool progress = false, all_wait = true, all_done = true;
+        const unsigned long long before = events;
         for (fiber &f : fibers)
             if (f.at == READY) {
                 resume(f);
                 progress = true;
+            } else if (f.at == POLLING) {
+                resume(f);
+                progress |= f.at != POLLING;
             }
+        progress |= events != before;
         for (size_t first = 0; first < fibers.size(); first += WARP)
             if (fibers[first].at == AT_SHUFFLE)
                 progress |= shuffle_warp(first);
@@ -125,6 +141,7 @@ static int run_grid(const long long *grid, const unsigned *block, const std::fun
         for (unsigned y = 0; y < grid[1]; y++)
             for (unsigned x = 0; x < grid[0]; x++) {
                 blockIdx = {x, y, z};
+                begin_block();
                 for (size_t i = 0; i < threads; i++) {
                     fiber &f = fibers[i];
                     f.thread = {(unsigned)i % block[0], (unsigned)i / block[0] % block[1],
@@ -165,7 +182,7 @@ template <typename T> static T __shfl_xor_sync(unsigned, T value, int mask)
 // Copies may be done any time before the wait: here at the last moment, so that a missing wait is seen.
 static void copy_async(void *to, const void *from, size_t bytes)
 {
-    host::current->open.push_back({to, from, bytes});
+    host::current->open.push_back({to, from, bytes, 0});
 }
 static void copy_async_4(void *to, const void *from) { copy_async(to, from, 4); }
 static void copy_async_16(void *to, const void *from) { copy_async(to, from, 16); }
@@ -183,10 +200,9 @@ template <int BATCHES> static void wait_copies()
         for (const host::copy &c : batches.front()) {
             if (((size_t)c.to | (size_t)c.from) % c.bytes)
                 __builtin_trap(); // not aligned
+            memset(c.to, 0, c.bytes);
             if (c.from)
-                memcpy(c.to, c.from, c.bytes);
-            else
-                memset(c.to, 0, c.bytes);
+                memcpy(c.to, c.from, c.bytes - c.zeros);
         }
         batches.erase(batches.begin());
     }
@@ -208,3 +224,5 @@ static inline double __longlong_as_double(long long a) { return same_bits<double
 static inline long long __double_as_longlong(double a) { return same_bits<long long>(a); }
 static inline float __fsqrt_rn(float a) { return sqrtf(a); }
 static inline double __dsqrt_rn(double a) { return sqrt(a); }
+
+#include "ptx_on_host.hh"

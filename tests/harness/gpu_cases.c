@@ -3,7 +3,10 @@
 
 #include "tests/unit/definition_support.h"
 
-enum finish { PLAIN, RESIDUAL, SIGMOID };
+enum finish { PLAIN, RESIDUAL, SIGMOID, EPILOGUE };
+
+/* Flags of a row: of Gemm, and which of its two cases there are. */
+enum { RIGHT_TURNED = 1, LEFT_TURNED = 2, SIZES_KNOWN = 1 << 20, SIZES_FREE = 1 << 21 };
 
 struct conv_shape {
     int64_t n, c, h, w, m, kernel, stride, pad, group;
@@ -20,8 +23,7 @@ struct row {
     int64_t sizes[3][5];
     struct conv_shape conv;
     int64_t axis;
-    int flags; /* Gemm: 1: the second factor is transposed; Conv: 1: the weights are known when the bundle is
-                  written */
+    int flags; /* Conv: 1: the weights are known when the bundle is written; others: see make_case */
 };
 
 static const struct row rows[] = {
@@ -76,8 +78,10 @@ static void make_case(struct arena *arena, const struct row *row, struct op_case
         c->input_count = 2;
     }
     c->outputs[0] = tensor_row(arena, row->dtype, row->sizes[2]);
-    if (row->op == OP_Gemm)
-        add_attribute(c, attribute_int(ATTR_transB, row->flags));
+    if (row->op == OP_Gemm) {
+        add_attribute(c, attribute_int(ATTR_transB, (row->flags & RIGHT_TURNED) != 0));
+        add_attribute(c, attribute_int(ATTR_transA, (row->flags & LEFT_TURNED) != 0));
+    }
     if (row->op == OP_LayerNormalization) {
         c->inputs[2] = tensor_row(arena, row->dtype, row->sizes[1]);
         c->input_count = 3;
@@ -129,6 +133,35 @@ static void make_case(struct arena *arena, const struct row *row, struct op_case
     }
 }
 
+/* What stands behind a matrix product in real networks: bias, GELU and residual, with the biased sum as a
+ * second result. */
+static void finish_epilogue(struct gpu_case *made, struct nest *nest)
+{
+    struct definition *d = &made->definition;
+    struct exprs *pool = &made->pool;
+    struct nest_store *store = &nest->stores[0];
+    const struct tensor_type type = d->buffers.items[store->buffer].type;
+    expr axes[MAX_RANK];
+    for (uint32_t i = 0; i < nest->rank; i++)
+        axes[i] = nest_axis(d, nest, i);
+    const struct tensor_type row = tensor_type_new(pool->arena, type.dtype, 1, &type.dims[type.rank - 1]);
+    const struct tensor_type sums = tensor_type_new(pool->arena, DTYPE_F32, type.rank, type.dims);
+    const uint32_t bias = definition_buffer(d, BUFFER_INPUT, row),
+                   residual = definition_buffer(d, BUFFER_INPUT, type);
+    const uint32_t second = definition_buffer(d, BUFFER_OUTPUT, sums);
+    const expr sum = expr_binary(
+        pool, EXPR_ADD, expr_reduced(pool, 0, DTYPE_F32),
+        expr_convert(pool, DTYPE_F32, expr_load(pool, bias, type.dtype, 1, &axes[type.rank - 1])));
+    const expr half = expr_binary(pool, EXPR_MUL, sum, expr_float(pool, DTYPE_F32, 0.5));
+    const expr error = expr_unary(
+        pool, EXPR_ERF, expr_binary(pool, EXPR_MUL, sum, expr_float(pool, DTYPE_F32, 0.70710678118654752)));
+    const expr gelu =
+        expr_binary(pool, EXPR_MUL, half, expr_binary(pool, EXPR_ADD, error, expr_float(pool, DTYPE_F32, 1)));
+    const expr other = expr_convert(pool, DTYPE_F32, expr_load(pool, residual, type.dtype, nest->rank, axes));
+    store->value = expr_convert(pool, type.dtype, expr_binary(pool, EXPR_ADD, gelu, other));
+    nest_store(d, nest, second, NULL, sum);
+}
+
 /* Another operation behind the result. */
 static void finish_case(struct gpu_case *made, enum finish finish)
 {
@@ -140,6 +173,8 @@ static void finish_case(struct gpu_case *made, enum finish finish)
     if (finish == SIGMOID)
         store->value =
             expr_binary(pool, EXPR_MUL, store->value, expr_unary(pool, EXPR_SIGMOID, store->value));
+    if (finish == EPILOGUE)
+        finish_epilogue(made, nest);
     if (finish != RESIDUAL)
         return;
     const uint32_t buffer = definition_buffer(d, BUFFER_INPUT, type);
@@ -162,7 +197,9 @@ static struct gpu_case *build_case(struct arena *arena, const struct row *row, b
     made->strategy = row->strategy;
     /* Free sizes prove no run. */
     made->candidates = symbolic && strcmp(row->strategy, "gpu_pointwise") == 0 ? 0 : row->candidates;
-    made->constant = row->op == OP_Conv && row->flags;
+    if (row->flags & (symbolic ? SIZES_KNOWN : SIZES_FREE))
+        made->candidates = 0;
+    made->constant = row->op == OP_Conv && (row->flags & RIGHT_TURNED);
     /* Of a constant's sizes and the channels that meet them nothing is open. */
     enum {
         OPEN = 1 << 0 | 1 << 2 | 1 << 3 | 1 << 9 | 1 << 11 | 1 << 12
@@ -215,6 +252,28 @@ static const struct strategy *named(const char *name)
             return gpu_strategy(i);
     fail_msg("no strategy %s", name);
     return NULL;
+}
+
+double gpu_case_tolerance(enum dtype dtype)
+{
+    return dtype == DTYPE_F32      ? 2e-6
+           : dtype == DTYPE_F64    ? 1e-14
+           : dtype == DTYPE_BF16   ? 8e-3
+           : dtype_is_float(dtype) ? 1e-3
+                                   : 0;
+}
+
+bool gpu_case_runs(const struct gpu_case *made, const struct machine *machine)
+{
+    if (strcmp(made->strategy, "gpu_matmul_mma") == 0)
+        return machine->asynchronous_copies && machine->compute_capability >= 80;
+    return strcmp(made->strategy, "gpu_matmul_wgmma") != 0 ||
+           (machine->compute_capability == 90 && machine->architecture_specific);
+}
+
+bool gpu_run_launches(const struct gpu_run *run, const struct kernel *kernel)
+{
+    return !kernel->condition || gpu_run_dim(run, kernel->condition) != 0;
 }
 
 int64_t gpu_run_dim(const struct gpu_run *run, dim d)
@@ -366,10 +425,7 @@ void gpu_run_compare(const struct gpu_run *run, uint32_t number, const void *res
                 largest = isfinite(want) && fabs(want) > largest ? fabs(want) : largest;
                 continue;
             }
-            double tolerance = !dtype_is_float(type->dtype) ? 0
-                               : width == 4                 ? 2e-6
-                               : width == 8                 ? 1e-14
-                                                            : 1e-3;
+            const double tolerance = gpu_case_tolerance(type->dtype);
             if (!(got == want || (isnan(got) && isnan(want)) || fabs(got - want) <= tolerance * largest))
                 fail_msg("%s (%s %s): element %llu of %llu is %.9g, expected %.9g", run->from->name,
                          run->from->strategy, config.data, (unsigned long long)i, (unsigned long long)count,

@@ -36,6 +36,11 @@ struct gpu_run {
     uint64_t derived_bytes[4];
 };
 
+/* Of the largest element of the result: one in the last place of what is stored, or what sums in another
+ * order may differ. */
+double gpu_case_tolerance(enum dtype dtype);
+/* Does the machine have what the case's strategy is for? */
+bool gpu_case_runs(const struct gpu_case *made, const struct machine *machine);
 /* False: there is no such run: the case's candidates, then the first one with 64-bit indices. `machine`: a
  * CUDA one. */
 bool gpu_run_make(struct gpu_run *run, struct arena *arena, const struct gpu_case *from,
@@ -52,5 +57,7 @@ void gpu_run_expect(struct gpu_run *run);
 /* Fails the test where an output differs. */
 void gpu_run_compare(const struct gpu_run *run, uint32_t buffer, const void *result);
 int64_t gpu_run_dim(const struct gpu_run *run, dim d);
+/* Is the launch made at the case's sizes? */
+bool gpu_run_launches(const struct gpu_run *run, const struct kernel *kernel);
 
 #endif

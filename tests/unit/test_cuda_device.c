@@ -2,6 +2,7 @@
  * errors at every call. */
 #include <dlfcn.h>
 
+#include "runtime/info.h"
 #include "tests/fake_cuda/fake_cuda.h"
 
 #include "tests/unit/bundle_support.h"
@@ -123,6 +124,140 @@ static void empty_launches_are_skipped(void **state)
         assert_int_equal(fake->launches(NULL, 0), rows[i] ? 3 : 0);
     }
     device_close(&d);
+}
+
+/* Launches of the hand-made plan that see their first buffer through a tensor map: [n, 4] in boxes of 4 by 8.
+ */
+static void add_maps(struct bundle_world *world)
+{
+    struct dims *dims = &world->graph->dims;
+    for (uint32_t i = 0; i < world->plan.launches.count; i++) {
+        struct plan_launch *launch = &world->plan.launches.items[i];
+        struct kernel_tensor_map *map = arena_new(world->arena, struct kernel_tensor_map);
+        *map = (struct kernel_tensor_map){.buffer = 0, .rank = 2, .box = {4, 8}};
+        map->sizes[0] = map->strides[1] = dim_constant(dims, 4);
+        map->sizes[1] = launch->dims[0];
+        map->strides[0] = dim_constant(dims, 1);
+        launch->tensor_maps = map;
+        launch->tensor_map_count = 1;
+    }
+}
+
+static void tensor_maps_follow_their_buffers(void **state)
+{
+    (void)state;
+    TEST_ARENA(arena);
+    struct device_world d = {0};
+    struct fake_launch launches[8];
+    world_make_cuda(&d.bundle, &arena, "sm_90a", 3);
+    d.bundle.plan.copies.count = 0;
+    add_maps(&d.bundle);
+    assert_ok(gpucc_open(world_write(&d.bundle, "model.so"), NULL, &d.model));
+    gpucc_context_options options = GPUCC_INIT(gpucc_context_options);
+    assert_ok(gpucc_context_create(d.model, &options, &d.context));
+    assert_ok(prepare_rows(&d, 0, ROWS));
+    fake->arguments("test_scale", 5);
+    fake->arguments("test_add", 5);
+    static const struct {
+        int64_t rows;
+        size_t moved; /* of the input, in rows */
+        unsigned encodings;
+    } rows[] = {{100, 0, 3}, {100, 0, 0}, {100, 10, 1}, {0, 10, 0}, {100, 10, 0}, {7, 10, 3}, {7, 0, 1}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        device_tensors(&d, rows[i].rows);
+        d.input.data = (char *)d.input.data + 16 * rows[i].moved;
+        fake->reset();
+        assert_ok(gpucc_enqueue(d.context, NULL, &d.input, d.outputs));
+        assert_int_equal(fake->calls("cuTensorMapEncodeTiled"), rows[i].encodings);
+        assert_int_equal(fake->launches(launches, 8), rows[i].rows ? 3 : 0);
+        for (unsigned k = 0; k < 3 && rows[i].rows; k++)
+            assert_true(launches[k].arguments[4] == launches[k].arguments[0]);
+    }
+    /* Into a capturing stream each launch gets maps of its own. */
+    void *stream = fake->stream();
+    fake->capture(stream, 1);
+    fake->reset();
+    assert_ok(gpucc_enqueue(d.context, stream, &d.input, d.outputs));
+    assert_int_equal(fake->launches(launches, 8), 3);
+    for (unsigned k = 0; k < 3; k++)
+        assert_true(launches[k].arguments[4] == launches[k].arguments[0]);
+    fake->stream_end(stream);
+    fake->arguments("test_scale", 4);
+    fake->arguments("test_add", 4);
+    device_close(&d);
+}
+
+static void conditions_choose_launches(void **state)
+{
+    (void)state;
+    TEST_ARENA(arena);
+    struct device_world d = {0};
+    struct fake_launch launches[8];
+    world_make_cuda(&d.bundle, &arena, "sm_90a", 3);
+    d.bundle.plan.copies.count = 0;
+    /* The second where the rows are odd, the third where they are even. */
+    struct dims *dims = &d.bundle.graph->dims;
+    struct plan_launch *launch = d.bundle.plan.launches.items;
+    launch[1].condition = dim_mod(dims, launch[1].dims[0], dim_constant(dims, 2));
+    launch[2].condition = dim_sub(dims, dim_constant(dims, 1), launch[1].condition);
+    assert_ok(gpucc_open(world_write(&d.bundle, "model.so"), NULL, &d.model));
+    gpucc_context_options options = GPUCC_INIT(gpucc_context_options);
+    assert_ok(gpucc_context_create(d.model, &options, &d.context));
+    assert_ok(prepare_rows(&d, 1, ROWS));
+    for (int64_t rows = 1; rows < 9; rows++) {
+        device_tensors(&d, rows);
+        fake->reset();
+        assert_ok(gpucc_enqueue(d.context, NULL, &d.input, d.outputs));
+        assert_int_equal(fake->launches(launches, 8), 2);
+        assert_string_equal(launches[0].kernel, "test_scale");
+        /* Both are the same kernel; the last one writes the output. */
+        assert_true((launches[1].arguments[2] == (uintptr_t)d.outputs[0].data) == (rows % 2 == 0));
+    }
+    device_close(&d);
+}
+
+static void damaged_maps_are_refused(void **state)
+{
+    (void)state;
+    TEST_ARENA(arena);
+    struct bundle_world world;
+    struct bundle_file file;
+    struct runtime_error error;
+    struct bundle_tables tables;
+    world_make_cuda(&world, &arena, "sm_90a", 3);
+    add_maps(&world);
+    assert_int_equal(bundle_file_open(world_write(&world, "model.so"), &file, &error), GPUCC_OK);
+    assert_int_equal(bundle_file_check_image(&file, &error), GPUCC_OK);
+    const uint64_t bytes = file.tables.header->blob_bytes;
+    unsigned char *copy = arena_copy(&arena, file.blob, bytes);
+    struct bundle_header *header = (struct bundle_header *)(void *)copy;
+    struct bundle_tensor_map *map = (struct bundle_tensor_map *)(void *)(copy + header->maps.offset);
+    struct bundle_launch *launch = (struct bundle_launch *)(void *)(copy + header->launches.offset);
+    assert_int_equal(tables_open(copy, bytes, &tables, &error), GPUCC_OK);
+    const struct {
+        uint32_t *field, wrong;
+    } rows[] = {{&map->buffer, 3},
+                {&map->dtype, 99},
+                {&map->rank, 1},
+                {&map->rank, 6},
+                {&map->swizzle, 96},
+                {&map->swizzle, 256},
+                {&map->first_dim, 1u << 30},
+                {&map->box[1], 0},
+                {&map->box[1], 257},
+                {&launch->map_count, 9},
+                {&launch->first_map, 77},
+                {&launch->condition, 1u << 20}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const uint32_t right = *rows[i].field;
+        *rows[i].field = rows[i].wrong;
+        if (tables_open(copy, bytes, &tables, &error) != GPUCC_BAD_BUNDLE)
+            fail_msg("row %zu is taken", i);
+        *rows[i].field = right;
+    }
+    assert_int_equal(tables_open(copy, bytes, &tables, &error), GPUCC_OK);
+    bundle_file_close(&file);
+    world_end(&world);
 }
 
 static void enqueue_never_allocates_or_waits(void **state)
@@ -423,6 +558,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(launches_get_their_arguments),
         cmocka_unit_test(empty_launches_are_skipped),
+        cmocka_unit_test(tensor_maps_follow_their_buffers),
+        cmocka_unit_test(conditions_choose_launches),
+        cmocka_unit_test(damaged_maps_are_refused),
         cmocka_unit_test(enqueue_never_allocates_or_waits),
         cmocka_unit_test(recent_graphs_are_kept),
         cmocka_unit_test(run_moves_host_memory),

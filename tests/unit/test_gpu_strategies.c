@@ -12,6 +12,20 @@ struct pending {
     uint32_t first_kernel;
 };
 
+static struct host_map host_map(const struct gpu_run *run, const struct kernel_tensor_map *map,
+                                void *const *arguments)
+{
+    struct host_map made = {.address = arguments[map->buffer], .rank = (int)map->rank};
+    for (uint32_t i = 0; i < map->rank; i++) {
+        made.sizes[i] = gpu_run_dim(run, map->sizes[i]);
+        made.strides[i] = gpu_run_dim(run, map->strides[i]);
+        made.box[i] = (int)map->box[i];
+        if (i && made.sizes[i] > 1 && made.strides[i] % 8)
+            fail_msg("%s: a stride that the copy engine does not take", run->from->name);
+    }
+    return made;
+}
+
 /* Launches in order; buffers and temporaries end at forbidden pages. */
 static void launch_all(const struct host_batch *batch, struct pending *p)
 {
@@ -35,6 +49,10 @@ static void launch_all(const struct host_batch *batch, struct pending *p)
     }
     for (uint32_t i = 0; i < run->lowered.launches.count; i++) {
         const struct kernel_launch *launch = &run->lowered.launches.items[i];
+        if (!gpu_run_launches(run, launch->kernel))
+            continue;
+        struct host_map maps[MAX_TENSOR_MAPS];
+        const void *map_pointers[MAX_TENSOR_MAPS];
         void *arguments[MAX_KERNEL_MEMORIES];
         long long dims[MAX_KERNEL_DIMS], grid[3];
         for (uint32_t k = 0; k < launch->kernel->global_count; k++)
@@ -46,7 +64,11 @@ static void launch_all(const struct host_batch *batch, struct pending *p)
             dims[k] = gpu_run_dim(run, launch->kernel->dims.items[k]);
         for (int k = 0; k < 3; k++)
             grid[k] = gpu_run_dim(run, launch->kernel->grid[k]);
-        if (host_batch_kernel(batch, p->first_kernel + i)(arguments, dims, grid) != 0)
+        for (uint32_t k = 0; k < launch->kernel->tensor_maps.count; k++) {
+            maps[k] = host_map(run, &launch->kernel->tensor_maps.items[k], arguments);
+            map_pointers[k] = &maps[k];
+        }
+        if (host_batch_kernel(batch, p->first_kernel + i)(arguments, dims, grid, map_pointers) != 0)
             fail_msg("%s: threads part at a barrier or shuffle", run->from->name);
     }
     for (uint32_t i = 0; i < d->buffers.count; i++) {
@@ -72,7 +94,10 @@ static void run_strategies(const struct machine *machine, uint32_t most)
     for (uint32_t i = 0; (made = gpu_case_make(&arena, i)); i++) {
         if (getenv("GPUCC_ONLY") && !strstr(made->name, getenv("GPUCC_ONLY")))
             continue;
-        for (uint32_t number = 0; count < MOST_RUNS && number < most; number++) {
+        if (machine->architecture_specific && gpu_case_runs(made, machine_find("sm_80")))
+            continue;
+        for (uint32_t number = 0; count < MOST_RUNS && number < most && gpu_case_runs(made, machine);
+             number++) {
             struct pending *p = &runs[count];
             if (!gpu_run_make(&p->run, &arena, made, machine, number))
                 break;
@@ -82,7 +107,7 @@ static void run_strategies(const struct machine *machine, uint32_t most)
             count++;
         }
     }
-    assert_true(count > 0);
+    assert_true(count > 0 || getenv("GPUCC_ONLY"));
     host_batch_compile(&batch);
     for (uint32_t i = 0; i < count; i++) {
         gpu_run_expect(&runs[i].run);
@@ -96,6 +121,13 @@ static void test_strategies(void **state)
 {
     (void)state;
     run_strategies(machine_find("sm_80"), UINT32_MAX);
+}
+
+/* Those that another machine does not have. */
+static void test_warpgroups(void **state)
+{
+    (void)state;
+    run_strategies(machine_find("sm_90a"), UINT32_MAX);
 }
 
 static void test_without_asynchronous_copies(void **state)
@@ -113,9 +145,10 @@ static void compile_all(struct arena *arena, const struct machine *machine, uint
         struct gpu_run run;
         /* Run `candidates` is the first candidate with 64-bit indices. */
         uint32_t number = 0;
-        while (wide && gpu_run_make(&run, arena, made, machine, number) && !run.context.index_bits)
+        while (wide && gpu_case_runs(made, machine) && gpu_run_make(&run, arena, made, machine, number) &&
+               !run.context.index_bits)
             number++;
-        if (!gpu_run_make(&run, arena, made, machine, number))
+        if (!gpu_case_runs(made, machine) || !gpu_run_make(&run, arena, made, machine, number))
             continue;
         for (uint32_t k = 0; k < run.lowered.launches.count; k++)
             host_batch_add(&batch, run.lowered.launches.items[k].kernel, machine);
@@ -152,7 +185,7 @@ static void test_targets(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_strategies),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_strategies), cmocka_unit_test(test_warpgroups),
                                        cmocka_unit_test(test_without_asynchronous_copies),
                                        cmocka_unit_test(test_nvrtc), cmocka_unit_test(test_targets)};
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -89,7 +89,7 @@ void gpu_store(struct gpu_kernel *k, struct block *at, const struct lowering *lo
 void gpu_mark_loads(const struct strategy_context *context, const struct nest *nest, bool *loaded);
 struct lowering gpu_lowering(const struct gpu_kernel *k, const expr *axes, const expr *reduced);
 
-extern const struct strategy gpu_columns, gpu_contraction, gpu_plain, gpu_pointwise, gpu_rows, gpu_split,
-    gpu_transpose, gpu_window;
+extern const struct strategy gpu_columns, gpu_contraction, gpu_matmul_mma, gpu_matmul_wgmma, gpu_plain,
+    gpu_pointwise, gpu_rows, gpu_split, gpu_transpose, gpu_window;
 
 #endif
