@@ -300,6 +300,7 @@ bool planner_add_group(struct planner *planner, const struct group *group, const
         text_printf(&line, "%s: ", strategy->name);
         if (strategy->describe)
             strategy->describe(&config, &line);
+        text_put(&line, "\n");
         group_print(planner->graph, group, &line);
         text_put(&line, why.data);
         planner->options->explain(planner->options->explain_user, line.data);

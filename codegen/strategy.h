@@ -85,7 +85,8 @@ const struct strategy *strategy_row(const struct machine *machine, uint32_t inde
 /* The strategy takes the group at the level; else the reason. */
 bool strategy_takes(const struct strategy *strategy, const struct strategy_context *context, int optimisation,
                     struct text *why);
-/* The cheapest that fits at the level; never NULL. `why_not` may be NULL or gets one line for each refusal. */
+/* The cheapest that fits at the level; never NULL. `why_not` may be NULL or gets one line for each
+ * other strategy of the level: what it refuses, or what it would cost. */
 const struct strategy *strategy_choose(const struct strategy_context *context, int optimisation,
                                        struct config *config, struct text *why_not);
 /* From the reference, for which the context is made and the strategy chosen, to the machine itself. Returns what the kernels

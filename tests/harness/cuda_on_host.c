@@ -127,24 +127,47 @@ void host_batch_end(struct host_batch *batch)
         dlclose(batch->library);
 }
 
-bool host_batch_nvrtc(const struct host_batch *batch, const struct machine *machine)
+bool host_nvrtc(struct arena *arena, const char *kernels, const struct machine *machine, char **log)
 {
-    struct nvrtc *nvrtc = nvrtc_open(batch->arena, NULL);
+    struct nvrtc *nvrtc = nvrtc_open(arena, NULL);
     if (!nvrtc)
         return false;
     struct text source;
-    text_init(&source, batch->arena);
-    print_cuda_prelude(batch->source.data, machine, &source);
-    text_put(&source, batch->source.data);
-    const char *options[] = {arena_printf(batch->arena, "--gpu-architecture=%s", machine->name),
-                             "--fmad=false"};
+    text_init(&source, arena);
+    print_cuda_prelude(kernels, machine, &source);
+    text_put(&source, kernels);
+    const char *options[] = {arena_printf(arena, "--gpu-architecture=%s", machine->name), "--fmad=false",
+                             "--ptxas-options=-v"};
     struct nvrtc_result result;
-    bool good = nvrtc_compile(nvrtc, source.data, options, 2, false, &result);
+    bool good = nvrtc_compile(nvrtc, source.data, options, log ? 3 : 2, false, &result);
     if (!good)
         fail_msg("NVRTC for %s: %.3000s", machine->name, result.log ? result.log : "out of memory");
+    if (log)
+        *log = arena_string(arena, result.log ? result.log : "");
     nvrtc_result_release(&result);
     nvrtc_close(nvrtc);
     return true;
+}
+
+bool host_batch_nvrtc(const struct host_batch *batch, const struct machine *machine, char **log)
+{
+    return host_nvrtc(batch->arena, batch->source.data, machine, log);
+}
+
+const char *slow_code(const char *log)
+{
+    static const char none[] = "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads";
+    const char *at = strstr(log, "serialized");
+    if (at)
+        return at;
+    while ((at = strstr(log, " bytes stack frame"))) {
+        while (at > log && at[-1] >= '0' && at[-1] <= '9')
+            at--;
+        if (strncmp(at, none, sizeof none - 1) != 0)
+            return at;
+        log = at + sizeof none - 1;
+    }
+    return NULL;
 }
 
 static size_t guarded_bytes(size_t bytes, size_t page)

@@ -34,7 +34,13 @@ void host_batch_compile(struct host_batch *batch);
 host_kernel *host_batch_kernel(const struct host_batch *batch, uint32_t number);
 void host_batch_end(struct host_batch *batch);
 /* The same kernels by NVRTC; skipped without it (false). Fails the test when it refuses one. */
-bool host_batch_nvrtc(const struct host_batch *batch, const struct machine *machine);
+/* `log` (may be NULL): what ptxas says of each. */
+bool host_batch_nvrtc(const struct host_batch *batch, const struct machine *machine, char **log);
+/* Any kernels' text. */
+bool host_nvrtc(struct arena *arena, const char *kernels, const struct machine *machine, char **log);
+/* Where ptxas's log tells of registers in memory, or of warpgroups' products made to wait for each other;
+ * NULL: nowhere. */
+const char *slow_code(const char *log);
 
 /* 16-byte aligned memory whose end is followed by a page that may not be touched. */
 void *guarded_alloc(size_t bytes);

@@ -154,7 +154,7 @@ static void compile_all(struct arena *arena, const struct machine *machine, uint
             host_batch_add(&batch, run.lowered.launches.items[k].kernel, machine);
         taken++;
     }
-    if (!host_batch_nvrtc(&batch, machine))
+    if (!host_batch_nvrtc(&batch, machine, NULL))
         skip();
     host_batch_end(&batch);
 }
@@ -183,10 +183,86 @@ static void test_targets(void **state)
     arena_release(&arena);
 }
 
+/* Sums stay in registers and warpgroups' products follow each other: in every tile of both strategies. */
+static void tiles_of(const struct machine *machine)
+{
+    TEST_ARENA(arena);
+    struct host_batch batch;
+    struct gpu_case *made;
+    char *log = NULL;
+    host_batch_begin(&batch, &arena);
+    for (uint32_t i = 0; (made = gpu_case_make(&arena, i)); i++) {
+        struct gpu_run run;
+        if (!strstr(made->strategy, "gpu_matmul") || !gpu_case_runs(made, machine))
+            continue;
+        for (uint32_t number = 0; gpu_run_make(&run, &arena, made, machine, number); number++)
+            for (uint32_t k = 0; k < run.lowered.launches.count; k++)
+                host_batch_add(&batch, run.lowered.launches.items[k].kernel, machine);
+    }
+    assert_true(batch.kernel_count > 0);
+    if (!host_batch_nvrtc(&batch, machine, &log))
+        skip();
+    if (slow_code(log))
+        fail_msg("%s: %.300s", machine->name, slow_code(log));
+    host_batch_end(&batch);
+    arena_release(&arena);
+}
+
+static void test_registers(void **state)
+{
+    (void)state;
+    tiles_of(machine_find("sm_80"));
+    tiles_of(machine_find("sm_90a"));
+}
+
+/* The same question to kernels that are slow: sums at places that the thread computes, and sums that are read
+ * while products are under way. */
+static void test_slow_code(void **state)
+{
+    (void)state;
+    static const char
+        spilling[] = "extern \"C\" __global__ void k(float *x, int n)\n"
+                     "{\n"
+                     "    float a[64];\n"
+                     "    for (int i = 0; i < 64; i++)\n"
+                     "        a[(i * n) & 63] = x[i];\n"
+                     "    for (int i = 0; i < n; i++)\n"
+                     "        x[i] = a[i & 63];\n"
+                     "}\n",
+        serial[] = "extern \"C\" __global__ void k(float *x, const unsigned long long *y, int n)\n"
+                   "{\n"
+                   "    float sum[32];\n"
+                   "    for (int i = 0; i < 32; i++)\n"
+                   "        sum[i] = x[i];\n"
+                   "    for (int i = 0; i < n; i++) {\n"
+                   "        warpgroup_multiply<OPERAND_F16, false, false>(sum, y[i], y[i + 1], true);\n"
+                   "        x[i] = sum[3];\n"
+                   "    }\n"
+                   "    warpgroup_commit();\n"
+                   "    warpgroup_wait<0>();\n"
+                   "    for (int i = 0; i < 32; i++)\n"
+                   "        x[i] = sum[i];\n"
+                   "}\n";
+    TEST_ARENA(arena);
+    char *log = NULL;
+    if (!host_nvrtc(&arena, spilling, machine_find("sm_90a"), &log))
+        skip();
+    assert_non_null(slow_code(log));
+    assert_true(host_nvrtc(&arena, serial, machine_find("sm_90a"), &log));
+    if (!slow_code(log) || !strstr(slow_code(log), "serialized"))
+        fail_msg("%s", log);
+    assert_null(slow_code("ptxas info : 0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads"));
+    arena_release(&arena);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_strategies), cmocka_unit_test(test_warpgroups),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_strategies),
+                                       cmocka_unit_test(test_warpgroups),
                                        cmocka_unit_test(test_without_asynchronous_copies),
-                                       cmocka_unit_test(test_nvrtc), cmocka_unit_test(test_targets)};
+                                       cmocka_unit_test(test_nvrtc),
+                                       cmocka_unit_test(test_targets),
+                                       cmocka_unit_test(test_registers),
+                                       cmocka_unit_test(test_slow_code)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
