@@ -43,7 +43,7 @@ static double columns_cost(const struct strategy_context *context, const struct 
     busy = busy > 1 ? 1 : busy < 0.01 ? 0.01 : busy;
     /* Narrow strips waste part of a transaction's neighbourhood. */
     double width = config->value[CONFIG_POINTS] < WARP ? 1.2 : 1;
-    double traffic = launch + gpu_traffic(context, false) * width / busy,
+    double traffic = launch + gpu_traffic(context, false, NULL) * width / busy,
            roofline = gpu_roofline(context, 0.7 * busy, 0.15 * busy);
     double threads = points * config->value[CONFIG_PARTS] / (2048.0 * context->machine->multiprocessors);
     return combine * (1 + threads) + 6e-9 * length / config->value[CONFIG_PARTS] +

@@ -251,46 +251,61 @@ bool gpu_uses_axis(const struct strategy_context *context, expr e, uint32_t axis
     return expr_uses_axis(context->arena, context->group->body.pool, e, axis);
 }
 
+struct traffic {
+    const struct strategy_context *context;
+    const bool *kept;       /* by buffer: the nests after the first that loads it have it; NULL: none */
+    bool *loaded;           /* by buffer: an earlier nest loaded it */
+    unsigned char *visited; /* by expression, in one nest */
+};
+
 /* Bytes that one evaluation of e moves for each thread, when neighbours differ in `axis`. */
-static double load_bytes(const struct strategy_context *context, expr e, uint32_t axis,
-                         unsigned char *visited)
+static double load_bytes(struct traffic *traffic, expr e, uint32_t axis)
 {
     enum { TRANSACTION = 32 };
-    const struct definition *body = &context->group->body;
-    if (visited[e])
+    const struct definition *body = &traffic->context->group->body;
+    if (traffic->visited[e])
         return 0;
-    visited[e] = 1;
+    traffic->visited[e] = 1;
     const struct expr_node *node = expr_at(body->pool, e);
     double bytes = 0;
     for (uint32_t i = 0; i < node->count; i++)
-        bytes += load_bytes(context, node->arguments[i], axis, visited);
+        bytes += load_bytes(traffic, node->arguments[i], axis);
     if (node->op != EXPR_LOAD && node->op != EXPR_LOAD_OR)
         return bytes;
+    if (traffic->kept && traffic->kept[node->value]) {
+        if (traffic->loaded[node->value])
+            return bytes;
+        traffic->loaded[node->value] = true;
+    }
     const struct tensor_type *type = &body->buffers.items[node->value].type;
     double own = dtype_bits(type->dtype) / 8.0;
-    if (!gpu_uses_axis(context, e, axis))
+    if (!gpu_uses_axis(traffic->context, e, axis))
         return bytes + own / (double)WARP;
-    bool side_by_side = type->rank > 0 && gpu_uses_axis(context, node->arguments[type->rank - 1], axis);
+    bool side_by_side =
+        type->rank > 0 && gpu_uses_axis(traffic->context, node->arguments[type->rank - 1], axis);
     return bytes + (side_by_side ? own : (double)TRANSACTION);
 }
 
-double gpu_traffic(const struct strategy_context *context, bool along_reduced)
+double gpu_traffic(const struct strategy_context *context, bool along_reduced, const bool *kept)
 {
     const double cache_speed = 2.5; /* of the second-level cache, in memory's bandwidths */
     const struct definition *body = &context->group->body;
+    struct traffic traffic = {.context = context,
+                              .kept = kept,
+                              .loaded = arena_new_array(context->arena, bool, body->buffers.count)};
     double bytes = 0;
     for (uint32_t n = 0; n < body->nests.count; n++) {
         const struct nest *nest = &body->nests.items[n];
-        unsigned char *visited = arena_new_array(context->arena, unsigned char, body->pool->nodes.count);
+        traffic.visited = arena_new_array(context->arena, unsigned char, body->pool->nodes.count);
         double points = gpu_size(context, gpu_extent_product(context, nest, 0, nest->rank));
         double inner =
             gpu_size(context, gpu_extent_product(context, nest, nest->rank, nest->rank + nest->reduce_rank));
         uint32_t last = nest->rank ? nest->rank - 1 : 0;
         uint32_t fast = along_reduced && nest->reduce_rank ? nest->rank + nest->reduce_rank - 1 : last;
         for (uint32_t r = 0; r < nest->reduction_count; r++)
-            bytes += points * inner * load_bytes(context, nest->reductions[r].body, fast, visited);
+            bytes += points * inner * load_bytes(&traffic, nest->reductions[r].body, fast);
         for (uint32_t s = 0; s < nest->store_count; s++)
-            bytes += points * load_bytes(context, nest->stores[s].value, last, visited);
+            bytes += points * load_bytes(&traffic, nest->stores[s].value, last);
     }
     return bytes / (cache_speed * context->machine->memory_bytes_per_second);
 }

@@ -57,8 +57,9 @@ double gpu_roofline(const struct strategy_context *context, double memory_share,
 /* What the loads of a group cost when neighbouring threads follow `inner`: the last reduced axis of nests
  * that have one (threads along rows), else each nest's last parallel axis. Neighbours that read side by side
  * share a transaction, those that read the same element too; far apart, each has its own. Every read is
- * counted, as by the second-level cache. */
-double gpu_traffic(const struct strategy_context *context, bool along_reduced);
+ * counted, as by the second-level cache, but for the buffers in `kept` (by index; NULL: none): the first nest
+ * that loads one keeps what it read. */
+double gpu_traffic(const struct strategy_context *context, bool along_reduced, const bool *kept);
 /* "[s0, 64, 56]" */
 const char *gpu_shape_text(const struct strategy_context *context, const struct tensor_type *type);
 /* A variable that is known to lie in [0, extent): index tests vanish by it. */

@@ -26,7 +26,8 @@ static double plain_cost(const struct strategy_context *context, const struct co
 {
     const double chain_step = 6e-9, launch = 2e-6;
     const struct definition *body = &context->group->body;
-    double chain = 0, traffic = gpu_traffic(context, false), roofline = gpu_roofline(context, 0.6, 0.15);
+    double chain = 0, traffic = gpu_traffic(context, false, NULL),
+           roofline = gpu_roofline(context, 0.6, 0.15);
     (void)config;
     for (uint32_t i = 0; i < body->nests.count; i++) {
         const struct nest *nest = &body->nests.items[i];

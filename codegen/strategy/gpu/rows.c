@@ -56,7 +56,6 @@ struct survey {
     struct rows_plan *plan;
     uint32_t nest;
     unsigned char *visited;
-    bool along[MAX_BUFFERS];
     unsigned widest; /* bits of what lies along the rows */
 };
 
@@ -70,7 +69,7 @@ static void survey_loads(struct survey *s, expr e)
     if (node->op == EXPR_LOAD &&
         rows_load_is_along(s->context, s->plan, s->nest, (uint32_t)node->value, node->arguments)) {
         const unsigned bits = dtype_bits(node->dtype);
-        s->along[node->value] = true;
+        s->plan->along[node->value] = true;
         s->widest = bits < 8 || node->dtype == DTYPE_BOOL ? 128 : bits > s->widest ? bits : s->widest;
         return;
     }
@@ -131,7 +130,7 @@ bool rows_plan_make(const struct strategy_context *context, struct rows_plan *pl
     plan->length = same ? plan->length : DIM_NONE;
     plan->kept_loads = 0;
     for (uint32_t i = 0; i < body->buffers.count; i++)
-        plan->kept_loads += survey.along[i];
+        plan->kept_loads += plan->along[i];
     plan->vector = same && 4 * survey.widest <= 128 && dim_divisible(dims, plan->length, 4) ? 4 : 1;
     return true;
 }
@@ -216,8 +215,11 @@ static double rows_cost(const struct strategy_context *context, const struct con
     double row = (kept > 0 ? memory : memory + 0.3e-6 * (nests - 1)) + each * nests * element;
     row += nests * (warp_combine + (threads > (double)WARP ? block_combine : 0));
     const double waves = fmax(1, gpu_size(context, rows) / at_once);
-    const double traffic = kept > 0 ? 0 : gpu_traffic(context, true);
-    return launch + fmax(waves * row, fmax(traffic, gpu_roofline(context, 0.85, 0.3) - launch));
+    /* What lies along the rows is read once where it is kept; all else by every nest and row. */
+    const double traffic = gpu_traffic(context, true, kept > 0 ? plan->along : NULL);
+    const double throughput = fmax(traffic, gpu_roofline(context, 0.85, 0.3) - launch);
+    /* Rows in flight hide each other's latency; the more of them, the better. */
+    return launch + hypot(waves * row, throughput);
 }
 
 static void rows_describe(const struct config *config, struct text *out)

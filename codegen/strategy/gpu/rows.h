@@ -22,9 +22,10 @@ enum {
 struct rows_plan {
     struct row_group group;
     uint32_t inner[MAX_ROW_NESTS][MAX_AXES], inner_count[MAX_ROW_NESTS]; /* a nest's axes within the row */
-    dim length;          /* of every nest's inner axes; DIM_NONE: they differ */
-    uint32_t vector;     /* elements of one access */
-    uint32_t kept_loads; /* of different buffers, that lie along the row */
+    dim length;              /* of every nest's inner axes; DIM_NONE: they differ */
+    uint32_t vector;         /* elements of one access */
+    bool along[MAX_BUFFERS]; /* some load of the buffer lies along the row */
+    uint32_t kept_loads;     /* how many buffers do */
 };
 
 bool rows_plan_make(const struct strategy_context *context, struct rows_plan *plan, struct text *why);

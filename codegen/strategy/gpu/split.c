@@ -48,7 +48,7 @@ static uint32_t split_candidates(const struct strategy_context *context, struct 
 static double split_cost(const struct strategy_context *context, const struct config *config)
 {
     const double launch = 2e-6, combine = 1e-6;
-    const double traffic = gpu_traffic(context, true), roofline = gpu_roofline(context, 0.8, 0.2);
+    const double traffic = gpu_traffic(context, true, NULL), roofline = gpu_roofline(context, 0.8, 0.2);
     (void)config;
     return 2 * launch + 2 * combine + (traffic > roofline ? traffic : roofline);
 }
