@@ -367,13 +367,40 @@ static bool commutes(enum expr_op op)
            op == EXPR_OR || op == EXPR_XOR;
 }
 
+/* Where an operand of a sum of floats stands: what is computed, what is loaded, constants. */
+static int place_of(const struct exprs *pool, expr e)
+{
+    switch (expr_at(pool, e)->op) {
+    case EXPR_CONSTANT:
+        return 2;
+    case EXPR_LOAD:
+    case EXPR_LOAD_OR:
+    case EXPR_ELEMENT:
+    case EXPR_ELEMENT_OR:
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+/* Exporters write a + b or b + a; kernels shall not differ by it. Index expressions have an order of their
+ * own, and MIN and MAX of floats tell zeros apart by theirs. */
+static bool stand_reversed(const struct exprs *pool, const struct expr_node *node)
+{
+    const expr a = node->arguments[0], b = node->arguments[1];
+    if (dtype_is_float(node->dtype) && node->op == EXPR_ADD)
+        return place_of(pool, a) > place_of(pool, b);
+    return expr_at(pool, a)->op == EXPR_CONSTANT && expr_at(pool, b)->op != EXPR_CONSTANT &&
+           (dtype_is_float(node->dtype) ? node->op == EXPR_MUL : commutes(node->op));
+}
+
 static expr simplify_binary(struct exprs *pool, const struct expr_node *node)
 {
     expr a = node->arguments[0], b = node->arguments[1];
+    if (stand_reversed(pool, node))
+        return expr_binary(pool, node->op, b, a);
     if (dtype_is_float(node->dtype))
         return simplify_float(pool, node->op, node->dtype, a, b);
-    if (commutes(node->op) && expr_at(pool, a)->op == EXPR_CONSTANT)
-        return expr_binary(pool, node->op, b, a);
     expr result = node->dtype == DTYPE_I64 ? fold_dims(pool, node->op, a, b) : 0;
     if (!result)
         result = simplify_integer(pool, node->op, node->dtype, a, b);

@@ -85,9 +85,9 @@ kernel_0(const unsigned short *__restrict__ x, const unsigned short *__restrict_
                                 with2[7] = vector2.v[7];
                                 #pragma unroll
                                 for (int lane2 = 0; lane2 < 8; ++lane2) {
-                                    const float t = run[lane2] + f32_from_f16(with[lane2]);
+                                    const float t = f32_from_f16(with[lane2]) + run[lane2];
                                     result[lane2] = f16_from_f32(t * 0.5f * (erf_f32(t * 0.70710677f) + 1.0f) + f32_from_f16(with2[lane2]));
-                                    result2[lane2] = run[lane2] + f32_from_f16(with[lane2]);
+                                    result2[lane2] = f32_from_f16(with[lane2]) + run[lane2];
                                 }
                                 const int to = column + row * OUT_STRIDE_0;
                                 *(f16x8 *)&out[to] = f16x8{result[0], result[1], result[2], result[3], result[4], result[5], result[6], result[7]};

@@ -40,9 +40,9 @@ kernel_0(const unsigned short *__restrict__ x, const unsigned short *__restrict_
                         const int column2 = column + lane2;
                         if (column2 < w_stride_0) {
                             const int at = column2 + row * w_stride_0;
-                            const float t = run[lane2] + f32_from_f16(z[column2]);
+                            const float t = f32_from_f16(z[column2]) + run[lane2];
                             out[at] = f16_from_f32(t * 0.5f * (erf_f32(t * 0.70710677f) + 1.0f) + f32_from_f16(w[at]));
-                            out2[column2 + row * w_stride_0] = run[lane2] + f32_from_f16(z[column2]);
+                            out2[column2 + row * w_stride_0] = f32_from_f16(z[column2]) + run[lane2];
                         }
                     }
                 }
