@@ -2,11 +2,13 @@
 #include "frontend/importer.h"
 #include "ir/provenance.h"
 
-/* The further results of a normalisation are its statistics, kept in f32; those of operators that order are
- * places. */
-static enum dtype further_dtype(enum op op)
+/* The element type of a result of an operator that has several. The further results of a normalisation are
+ * its statistics, kept in f32; those of operators that order are places. */
+static enum dtype further_dtype(enum op op, uint32_t result, enum dtype input)
 {
-    return op == OP_LayerNormalization ? DTYPE_F32 : DTYPE_I64;
+    if (op == OP_DynamicQuantizeLinear)
+        return result == 1 ? input : DTYPE_U8;
+    return result == 0 ? input : op == OP_LayerNormalization ? DTYPE_F32 : DTYPE_I64;
 }
 
 /* The canonical operator has the node's inputs, attributes and outputs. Outputs beyond those that it gives
@@ -17,7 +19,7 @@ bool import_as_is(struct importer *importer, struct import_node *node)
     for (uint32_t i = 1; i < node->proto->n_output; i++)
         if (*node->proto->output[i] && (i < most || most == ANY_NUMBER))
             count = i + 1;
-    if (count == 1) {
+    if (count == 1 && op_facts(node->row->op)->least_outputs == 1) {
         node->outputs[0] = import_emit(importer, node, node->row->op, node->input_count, node->inputs,
                                        node->attribute_count, node->attributes);
         return true;
@@ -28,7 +30,7 @@ bool import_as_is(struct importer *importer, struct import_node *node)
     const value_id *results = graph_node(importer->graph, made)->outputs;
     for (uint32_t i = 0; i < count; i++) {
         graph_value(importer->graph, results[i])->type.dtype =
-            i ? further_dtype(node->row->op) : import_dtype(importer, node->inputs[0]);
+            further_dtype(node->row->op, i, import_dtype(importer, node->inputs[0]));
         node->outputs[i] = results[i];
     }
     return true;

@@ -310,21 +310,33 @@ static bool check_types(struct importer *importer, const struct import_node *nod
     return true;
 }
 
+/* The row of an operator of a domain that is not the standard's, or why there is none. */
+static bool find_foreign_row(struct importer *importer, struct import_node *node)
+{
+    const char *name = node->location->op_type, *domain = node->location->domain;
+    node->row = operator_find(domain, name, node->opset);
+    if (node->row)
+        return true;
+    if (operator_find(domain, name, INT64_MAX))
+        return import_fail(importer, DIAG_model_version, node->location,
+                           "no version of the domain that has the operator is stated");
+    for (size_t i = 0; i < sizeof known_domains / sizeof *known_domains; i++)
+        if (!strcmp(domain, known_domains[i]))
+            return import_fail(importer, DIAG_unsupported_operator, node->location,
+                               "the operator of domain %s is not supported", domain);
+    return import_fail(importer, DIAG_unknown_operator, node->location,
+                       "domain %s is not known and the model has no function of that name",
+                       import_quote(importer, domain));
+}
+
 /* The row, or why there is none. */
 static bool find_row(struct importer *importer, struct import_node *node)
 {
     const char *name = node->location->op_type, *domain = node->location->domain;
-    bool standard = !*domain || !strcmp(domain, "ai.onnx");
     if (!*name)
         return import_fail(importer, DIAG_model_structure, node->location, "the node states no operator");
-    for (size_t i = 0; !standard && i < sizeof known_domains / sizeof *known_domains; i++)
-        if (!strcmp(domain, known_domains[i]))
-            return import_fail(importer, DIAG_unsupported_operator, node->location,
-                               "operators of domain %s are not supported", domain);
-    if (!standard)
-        return import_fail(importer, DIAG_unknown_operator, node->location,
-                           "domain %s is not known and the model has no function of that name",
-                           import_quote(importer, domain));
+    if (*domain && strcmp(domain, "ai.onnx") != 0)
+        return find_foreign_row(importer, node);
     if (!node->opset)
         return import_fail(importer, DIAG_model_version, node->location,
                            "no opset is stated for the node's domain");
@@ -332,10 +344,10 @@ static bool find_row(struct importer *importer, struct import_node *node)
         return import_fail(importer, DIAG_model_version, node->location,
                            "opset %" PRId64 " is not supported, %d to %d are", node->opset, OLDEST_OPSET,
                            NEWEST_OPSET);
-    node->row = operator_find(name, node->opset);
+    node->row = operator_find("", name, node->opset);
     if (node->row)
         return true;
-    if (operator_find(name, NEWEST_OPSET))
+    if (operator_find("", name, NEWEST_OPSET))
         return import_fail(importer, DIAG_unknown_operator, node->location,
                            "the operator does not exist at opset %" PRId64, node->opset);
     if (operator_is_standard(name))

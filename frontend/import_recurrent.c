@@ -2,6 +2,8 @@
  * Scan over time of the cell. Both directions are separate scans, joined at the end. Time is the first axis
  * inside, whatever `layout` says.
  *
+ * The weights of DynamicQuantizeLSTM have 8 bits: its products are of integers.
+ *
  * With sequence_lens a step beyond its sequence's end keeps the states and gives zeros; going backward those
  * steps come first, so the states start where the sequence ends. */
 #include <string.h>
@@ -15,7 +17,11 @@ enum {
     INPUT_LENGTHS = 4,
     INPUT_H = 5,
     INPUT_C = 6,
-    INPUT_P = 7
+    INPUT_P = 7,
+    INPUT_W_SCALE = 8, /* of DynamicQuantizeLSTM */
+    INPUT_W_ZERO = 9,
+    INPUT_R_SCALE = 10,
+    INPUT_R_ZERO = 11
 };
 
 struct activation {
@@ -71,6 +77,8 @@ struct cell {
     value_id peepholes[3];           /* LSTM: i, o, f; 0: none */
     value_id input;                  /* this step's products, [B, gates * H] */
     value_id states[MOST_STATES], next[MOST_STATES];
+    bool quantised;       /* weights of 8 bits, one matrix a direction, turned already */
+    value_id scale, zero; /* quantised: those of the recurrence */
 };
 
 /* ---- small words
@@ -160,8 +168,29 @@ static value_id activate(struct cell *cell, uint32_t which, value_id x)
     return import_emit(importer, &cell->inner, OP_Where, 3, where, 0, NULL);
 }
 
+/* a, quantised as a whole, times 8-bit weights: the sum in i32, scaled. */
+static value_id quantised_product(struct importer *importer, const struct import_node *at, value_id a,
+                                  value_id weights, value_id scale, value_id zero)
+{
+    static const enum dtype dtypes[3] = {DTYPE_U8, DTYPE_F32, DTYPE_U8};
+    const node_id made = graph_add_node(importer->graph, at->scope->region, 0, OP_DynamicQuantizeLinear, 1,
+                                        &a, 3, 0, NULL, at->location);
+    value_id parts[3];
+    for (uint32_t i = 0; i < 3; i++) {
+        parts[i] = graph_node(importer->graph, made)->outputs[i];
+        graph_value(importer->graph, parts[i])->type.dtype = dtypes[i];
+    }
+    const value_id factors[4] = {parts[0], weights, parts[2], zero};
+    const value_id sum = import_emit(importer, at, OP_MatMulInteger, 4, factors, 0, NULL);
+    const struct attribute to = attribute_dtype(ATTR_to, DTYPE_F32);
+    return import_emit2(importer, at, OP_Mul, import_emit(importer, at, OP_Cast, 1, &sum, 1, &to),
+                        import_emit2(importer, at, OP_Mul, parts[1], scale));
+}
+
 static value_id product(struct cell *cell, value_id a, value_id weights)
 {
+    if (cell->quantised)
+        return quantised_product(cell->importer, &cell->inner, a, weights, cell->scale, cell->zero);
     return import_emit2(cell->importer, &cell->inner, OP_MatMul, a, weights);
 }
 
@@ -298,8 +327,14 @@ static value_id multiply_inputs(struct cell *cell, uint32_t direction, value_id 
 {
     struct importer *importer = cell->importer;
     struct import_node *at = cell->outer;
-    const value_id weights = transpose(importer, at, gather(importer, at, at->inputs[1], direction), 2);
-    value_id sum = import_emit2(importer, at, OP_MatMul, sequence, weights);
+    const value_id stated = gather(importer, at, at->inputs[1], direction);
+    value_id sum;
+    if (cell->quantised)
+        sum = quantised_product(importer, at, sequence, stated,
+                                gather(importer, at, at->inputs[INPUT_W_SCALE], direction),
+                                gather(importer, at, at->inputs[INPUT_W_ZERO], direction));
+    else
+        sum = import_emit2(importer, at, OP_MatMul, sequence, transpose(importer, at, stated, 2));
     if (!input_of(at, 3))
         return sum;
     value_id halves[2], gates[2][3];
@@ -320,7 +355,11 @@ static void take_recurrence(struct cell *cell, uint32_t direction)
     struct importer *importer = cell->importer;
     struct import_node *at = cell->outer;
     const value_id weights = gather(importer, at, at->inputs[2], direction);
-    if (cell->kind != &gru) {
+    if (cell->quantised) {
+        cell->joined = weights;
+        cell->scale = gather(importer, at, at->inputs[INPUT_R_SCALE], direction);
+        cell->zero = gather(importer, at, at->inputs[INPUT_R_ZERO], direction);
+    } else if (cell->kind != &gru) {
         cell->joined = transpose(importer, at, weights, 2);
     } else {
         split(importer, at, weights, 0, 3, cell->recurrence);
@@ -340,7 +379,8 @@ static value_id first_state(struct cell *cell, uint32_t direction, value_id give
         return gather(importer, at, given, direction);
     value_id sizes[2];
     const struct attribute batch[2] = {attribute_int(ATTR_start, 1), attribute_int(ATTR_end, 2)};
-    const struct attribute hidden[2] = {attribute_int(ATTR_start, 2), attribute_int(ATTR_end, 3)};
+    const int64_t axis = cell->quantised ? 1 : 2;
+    const struct attribute hidden[2] = {attribute_int(ATTR_start, axis), attribute_int(ATTR_end, axis + 1)};
     sizes[0] = import_emit(importer, at, OP_Shape, 1, &sequence, 2, batch);
     sizes[1] = import_emit(importer, at, OP_Shape, 1, &at->inputs[2], 2, hidden);
     const value_id inputs[2] = {concat(importer, at, sizes, 2, 0), number(cell, 0)};
@@ -445,7 +485,8 @@ static void join(struct importer *importer, struct import_node *node, uint32_t d
     }
 }
 
-static bool import_recurrent(struct importer *importer, struct import_node *node, const struct kind *kind)
+static bool import_recurrent(struct importer *importer, struct import_node *node, const struct kind *kind,
+                             bool quantised)
 {
     struct chosen activations[2 * MOST_ACTIVATIONS];
     value_id results[2][MOST_STATES + 1] = {{0}}, initial[MOST_STATES] = {0};
@@ -460,7 +501,8 @@ static bool import_recurrent(struct importer *importer, struct import_node *node
         !find_activations(importer, node, kind, directions, activations))
         return false;
     if (hidden && recurrence->rank == 3 &&
-        dim_is_constant(&importer->graph->dims, recurrence->dims[2], &size) && size != hidden->i)
+        dim_is_constant(&importer->graph->dims, recurrence->dims[quantised ? 1 : 2], &size) &&
+        size != hidden->i)
         return import_fail(importer, DIAG_wrong_attribute, node->location,
                            "hidden_size is %lld, the recurrence weights have %lld", (long long)hidden->i,
                            (long long)size);
@@ -481,6 +523,7 @@ static bool import_recurrent(struct importer *importer, struct import_node *node
                             .kind = kind,
                             .outer = node,
                             .dtype = import_dtype(importer, node->inputs[0]),
+                            .quantised = quantised,
                             .clips = clip != NULL,
                             .clip = clip ? clip->f : 0,
                             .forgets_input = flag(node, "input_forget"),
@@ -495,15 +538,25 @@ static bool import_recurrent(struct importer *importer, struct import_node *node
 
 bool import_rnn(struct importer *importer, struct import_node *node)
 {
-    return import_recurrent(importer, node, &rnn);
+    return import_recurrent(importer, node, &rnn, false);
 }
 
 bool import_gru(struct importer *importer, struct import_node *node)
 {
-    return import_recurrent(importer, node, &gru);
+    return import_recurrent(importer, node, &gru, false);
 }
 
 bool import_lstm(struct importer *importer, struct import_node *node)
 {
-    return import_recurrent(importer, node, &lstm);
+    return import_recurrent(importer, node, &lstm, false);
+}
+
+/* com.microsoft: the weights of 8 bits are [direction, inputs, gates * hidden]; X and the state are quantised
+ * as DynamicQuantizeLinear does, whole. */
+bool import_dynamic_quantize_lstm(struct importer *importer, struct import_node *node)
+{
+    for (uint32_t i = INPUT_W_SCALE; i <= INPUT_R_ZERO; i++)
+        if (!input_of(node, i))
+            return import_fail(importer, DIAG_wrong_arity, node->location, "input %u must be given", i);
+    return import_recurrent(importer, node, &lstm, true);
 }

@@ -30,6 +30,9 @@ static enum dtype result_dtype(const struct importer *importer, enum op op, uint
     case OP_IsInf:
     case OP_IsNaN:
         return DTYPE_BOOL;
+    case OP_ConvInteger:
+    case OP_MatMulInteger:
+        return DTYPE_I32;
     case OP_ArgMax:
     case OP_ArgMin:
     case OP_Shape:

@@ -158,6 +158,7 @@ import_function import_reduce, import_reduce_composed, import_top_k_attribute, i
     import_softmax_flattened;
 import_function import_constant, import_constant_of_shape;
 import_function import_if, import_loop, import_scan;
-import_function import_rnn, import_gru, import_lstm;
+import_function import_rnn, import_gru, import_lstm, import_dynamic_quantize_lstm;
+import_function import_fast_gelu, import_bias_gelu, import_fused_matmul, import_skip_layer_normalization;
 
 #endif

@@ -1,5 +1,5 @@
-/* operators.def becomes arrays: one of attributes for each row, one of the rows. Rows stand in the order of
- * their names, so that a name is found by bisection. */
+/* operators.def becomes arrays: one of attributes for each row, one of the rows. Rows of a domain stand in
+ * the order of their names, so that a name is found by bisection. */
 #include "frontend/operators.h"
 
 #include <string.h>
@@ -35,6 +35,7 @@
 #define INTS_REQUIRED(name)       {#name, ONNX_INTS, ATTR_##name, true, false, 0, 0, NULL},
 #define FLOAT(name, value)        {#name, ONNX_FLOAT, ATTR_##name, false, true, 0, (double)value, NULL},
 #define WORD(name, value)         {#name, ONNX_STRING, ATTR_##name, false, true, 0, 0, value},
+#define WORD_REQUIRED(name)       {#name, ONNX_STRING, ATTR_##name, true, false, 0, 0, NULL},
 #define DTYPE_NUMBER(name, value) {#name, ONNX_INT, ATTR_##name, false, true, value, 0, NULL},
 #define DTYPE_REQUIRED(name)      {#name, ONNX_INT, ATTR_##name, true, false, 0, 0, NULL},
 #define OTHER(name, type, need)   {#name, ONNX_##type, ATTR_NONE, NEED_##need, false, 0, 0, NULL},
@@ -45,14 +46,18 @@
 #define OPERATOR(name, since, i0, i1, o0, o1, types, op, function, attributes)                               \
     static const struct operator_attribute attributes_of_##name##_##since[] = {                              \
         attributes{NULL, ONNX_UNDEFINED, ATTR_NONE, false, false, 0, 0, NULL}};
+#define MICROSOFT(name, since, i0, i1, o0, o1, types, op, function, attributes)                              \
+    static const struct operator_attribute attributes_of_microsoft_##name##_##since[] = {                    \
+        attributes{NULL, ONNX_UNDEFINED, ATTR_NONE, false, false, 0, 0, NULL}};
 #define UNSUPPORTED(domain, name)
 #include "frontend/operators.def"
 #undef OPERATOR
+#undef MICROSOFT
 #undef UNSUPPORTED
 
-static const struct operator_row rows[] = {
-#define OPERATOR(name, since, i0, i1, o0, o1, types, op, function, attributes)                               \
-    {#name,                                                                                                  \
+#define ROW(domain, name, of, since, i0, i1, o0, o1, types, op, function)                                    \
+    {domain,                                                                                                 \
+     name,                                                                                                   \
      since,                                                                                                  \
      i0,                                                                                                     \
      i1,                                                                                                     \
@@ -61,19 +66,28 @@ static const struct operator_row rows[] = {
      types,                                                                                                  \
      OP_##op,                                                                                                \
      import_##function,                                                                                      \
-     attributes_of_##name##_##since,                                                                         \
-     sizeof attributes_of_##name##_##since / sizeof *attributes_of_##name##_##since - 1},
+     attributes_of_##of##_##since,                                                                           \
+     sizeof attributes_of_##of##_##since / sizeof *attributes_of_##of##_##since - 1},
+
+static const struct operator_row rows[] = {
+#define OPERATOR(name, since, i0, i1, o0, o1, types, op, function, attributes)                               \
+    ROW("", #name, name, since, i0, i1, o0, o1, types, op, function)
+#define MICROSOFT(name, since, i0, i1, o0, o1, types, op, function, attributes)                              \
+    ROW("com.microsoft", #name, microsoft_##name, since, i0, i1, o0, o1, types, op, function)
 #define UNSUPPORTED(domain, name)
 #include "frontend/operators.def"
 #undef OPERATOR
+#undef MICROSOFT
 #undef UNSUPPORTED
 };
 
 static const char *const standard[] = {
 #define OPERATOR(name, since, i0, i1, o0, o1, types, op, function, attributes)
+#define MICROSOFT(name, since, i0, i1, o0, o1, types, op, function, attributes)
 #define UNSUPPORTED(domain, name) #name,
 #include "frontend/operators.def"
 #undef OPERATOR
+#undef MICROSOFT
 #undef UNSUPPORTED
 };
 
@@ -89,18 +103,25 @@ const char *onnx_attribute_type_name(enum onnx_attribute_type type)
     return (unsigned)type < sizeof names / sizeof *names ? names[type] : "of an unknown type";
 }
 
-const struct operator_row *operator_find(const char *name, int64_t opset)
+/* By domain, then by name. */
+static int compare_row(const struct operator_row *row, const char *domain, const char *name)
 {
-    uint32_t low = 0, high = ROW_COUNT; /* the first row whose name is not smaller */
+    const int order = strcmp(row->domain, domain);
+    return order ? order : strcmp(row->name, name);
+}
+
+const struct operator_row *operator_find(const char *domain, const char *name, int64_t opset)
+{
+    uint32_t low = 0, high = ROW_COUNT; /* the first row that is not smaller */
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (strcmp(rows[middle].name, name) < 0)
+        if (compare_row(&rows[middle], domain, name) < 0)
             low = middle + 1;
         else
             high = middle;
     }
     const struct operator_row *found = NULL;
-    for (; low < ROW_COUNT && !strcmp(rows[low].name, name) && rows[low].since <= opset; low++)
+    for (; low < ROW_COUNT && !compare_row(&rows[low], domain, name) && rows[low].since <= opset; low++)
         found = &rows[low];
     return found;
 }
@@ -110,9 +131,8 @@ bool operator_is_standard(const char *name)
     for (uint32_t i = 0; i < STANDARD_COUNT; i++)
         if (!strcmp(standard[i], name))
             return true;
-    uint32_t count = ROW_COUNT;
-    for (uint32_t i = 0; i < count; i++)
-        if (!strcmp(rows[i].name, name))
+    for (uint32_t i = 0; i < ROW_COUNT; i++)
+        if (!*rows[i].domain && !strcmp(rows[i].name, name))
             return true;
     return false;
 }

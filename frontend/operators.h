@@ -44,6 +44,7 @@ typedef bool import_function(struct importer *importer, struct import_node *node
 enum { ANY_NUMBER = 255 };
 
 struct operator_row {
+    const char *domain; /* "" for ai.onnx */
     const char *name;
     int64_t since;
     uint8_t least_inputs, most_inputs, least_outputs, most_outputs; /* ANY_NUMBER */
@@ -54,8 +55,8 @@ struct operator_row {
     uint32_t attribute_count;
 };
 
-/* The version of the operator that holds at an opset of the default domain; NULL: there is none. */
-const struct operator_row *operator_find(const char *name, int64_t opset);
+/* The version of the operator that holds at an opset of its domain ("" for ai.onnx); NULL: there is none. */
+const struct operator_row *operator_find(const char *domain, const char *name, int64_t opset);
 /* An operator of the ONNX standard that has no row. */
 bool operator_is_standard(const char *name);
 /* All rows in order, for `gpucc ops`; NULL behind the last. */

@@ -119,7 +119,8 @@ static define_function *const define_functions[OP_COUNT] = {
 /* Operators whose Definitions read and write packed elements. */
 static bool takes_packed(enum op op)
 {
-    return op == OP_Cast || op == OP_DequantizeLinear || op == OP_QuantizeLinear || op == OP_Identity || op == OP_Reshape;
+    return op == OP_Cast || op == OP_DequantizeLinear || op == OP_QuantizeLinear || op == OP_Identity ||
+           op == OP_Reshape;
 }
 
 /* Values become buffers: inputs, then outputs. Types whose elements expressions cannot load are refused here.
@@ -140,7 +141,8 @@ static bool add_node_buffers(struct build *b)
             return build_refuse(b, "a value has no known rank within %d", (int)MAX_RANK);
         const struct tensor_type stored = storage_type(b->dims, b->pool->arena, &type);
         if (dtype_bits(stored.dtype) < 8 || dtype_bits(type.dtype) > 64 ||
-            dtype_class(type.dtype) == DTYPE_CLASS_OTHER || (stored.dtype != type.dtype && !takes_packed(node->op)))
+            dtype_class(type.dtype) == DTYPE_CLASS_OTHER ||
+            (stored.dtype != type.dtype && !takes_packed(node->op)))
             return build_refuse(b, "elements of type %s are not implemented", dtype_name(type.dtype));
         if (stored.rank && !stored.dims[0])
             return build_refuse(b, "the number of elements overflows");
@@ -359,6 +361,9 @@ static bool verify_nest(struct verifier *v)
         return wrong(v, "no store");
     if (nest->kind == NEST_SCAN && (nest->reduce_rank != 1 || !nest->reduction_count))
         return wrong(v, "a scan without its one ordered axis");
+    if (nest->kind == NEST_SCATTER &&
+        (nest->reduce_rank != 1 || nest->reduction_count || nest->store_count != 1))
+        return wrong(v, "a scatter without its one ordered axis and one store");
     if (nest->kind == NEST_SORT && (nest->reduce_rank != 2 || nest->reduction_count != 1))
         return wrong(v, "a sort without its one key and two axes");
     const size_t nodes = v->d->pool->nodes.count;

@@ -17,12 +17,17 @@
  * place axis (axis `rank + 1`, not longer than the source axis), where REDUCED is an i64: which source point
  * stands at that place.
  *
+ * A *scatter* has no reductions and one ordered axis behind the parallel ones (axis `rank`): its one store
+ * runs at every point of that axis, in order. It may store to an element again, which earlier nests or
+ * earlier points stored, and its value may load the element that it stores to. Points that differ in a
+ * parallel axis never store to the same element.
+ *
  * A store with a condition stores nothing where it is false.
  *
  * Bodies may load earlier buffers; they cannot see REDUCED. Stores may use REDUCED and the parallel axes.
- * Buffers that one nest stores, later nests load; no nest loads what it stores. Stored indices are a
- * bijection onto the buffer's elements together with the other nests that store to it: every element of an
- * output is written exactly once.
+ * Buffers that one nest stores, later nests load; no nest but a scatter loads what it stores. Stored indices
+ * are a bijection onto the buffer's elements together with the other nests that store to it, scatters apart:
+ * every element of an output is written exactly once before them.
  *
  * The same structure is a *group* once its buffers are bound to values (ir/group.h): what a strategy turns
  * into kernels. */
@@ -59,6 +64,7 @@ enum nest_kind {
     NEST_REDUCE, /* with or without reductions */
     NEST_SCAN,
     NEST_SORT,
+    NEST_SCATTER,
 };
 
 struct nest {

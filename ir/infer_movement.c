@@ -114,6 +114,58 @@ bool infer_gather_nd(struct infer *infer, node_id node)
     return true;
 }
 
+static const dtype_set scatter_indices = DTYPE_BIT(I32) | DTYPE_BIT(I64);
+
+/* [q ..., k] indices of slices of the data, whose first k axes they say; [q ..., s ...] updates. */
+bool infer_scatter_nd(struct infer *infer, node_id node)
+{
+    const struct tensor_type *data = infer_input(infer, node, 0), *index = infer_input(infer, node, 1);
+    const struct tensor_type *updates = infer_input(infer, node, 2);
+    int64_t depth;
+    if (!infer_takes(infer, node, 1, scatter_indices) || !infer_same_dtype(infer, node, 0, 2))
+        return false;
+    if (data->rank < 1 || index->rank < 1 ||
+        !dim_is_constant(&infer->graph->dims, index->dims[index->rank - 1], &depth) || depth < 0 ||
+        depth > data->rank || updates->rank != index->rank - 1 + data->rank - (int)depth)
+        return infer_fail(infer, node, DIAG_wrong_shape, "indices %s and updates %s do not fit %s",
+                          infer_type_text(infer, index), infer_type_text(infer, updates),
+                          infer_type_text(infer, data));
+    for (int i = 0; i < updates->rank; i++) {
+        const bool outer = i < index->rank - 1;
+        const dim size = outer ? index->dims[i] : data->dims[i - (index->rank - 1) + (int)depth];
+        if (!infer_equal(infer, node, updates->dims[i], size, outer ? "updates and indices" : "slices"))
+            return false;
+    }
+    data = infer_input(infer, node, 0);
+    infer_set(infer, node, 0, data->dtype, data->rank, data->dims);
+    return true;
+}
+
+bool infer_scatter_elements(struct infer *infer, node_id node)
+{
+    const struct tensor_type *data = infer_input(infer, node, 0), *index = infer_input(infer, node, 1);
+    const struct tensor_type *updates = infer_input(infer, node, 2);
+    uint32_t axis;
+    if (!infer_takes(infer, node, 1, scatter_indices) || !infer_same_dtype(infer, node, 0, 2) ||
+        !infer_axis(infer, node, node_int(graph_node(infer->graph, node), ATTR_axis, 0), data->rank, &axis))
+        return false;
+    if (index->rank != data->rank || updates->rank != data->rank)
+        return infer_fail(infer, node, DIAG_wrong_shape, "indices %s and updates %s do not fit %s",
+                          infer_type_text(infer, index), infer_type_text(infer, updates),
+                          infer_type_text(infer, data));
+    for (int i = 0; i < data->rank; i++) {
+        if (!infer_equal(infer, node, updates->dims[i], index->dims[i], "updates and indices"))
+            return false;
+        if (i != (int)axis && dim_less(&infer->graph->dims, data->dims[i], index->dims[i]) == 1)
+            return infer_fail(infer, node, DIAG_wrong_shape, "the indices %s pass axis %d of %s",
+                              infer_type_text(infer, index), i, infer_type_text(infer, data));
+    }
+    infer_set_int(infer, node, ATTR_axis, axis);
+    data = infer_input(infer, node, 0);
+    infer_set(infer, node, 0, data->dtype, data->rank, data->dims);
+    return true;
+}
+
 /* ---- Pad
  * ---------------------------------------------------------------------------------------------------------
  */

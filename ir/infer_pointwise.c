@@ -15,8 +15,11 @@ static dtype_set unary_types(enum op op)
     case OP_Abs:
     case OP_Neg:
     case OP_Relu:
+    case OP_Shrink:
     case OP_Sign:
         return DTYPES_NUMBER;
+    case OP_BitwiseNot:
+        return DTYPES_INTEGER;
     default:
         return DTYPES_FLOAT;
     }
@@ -101,7 +104,11 @@ bool infer_broadcast(struct infer *infer, node_id node)
 {
     const enum op op = graph_node(infer->graph, node)->op;
     const bool logic = op == OP_And || op == OP_Or || op == OP_Xor;
-    if (!infer_takes(infer, node, 0, logic ? DTYPES_BOOL : DTYPES_NUMBER) ||
+    const bool bits = op == OP_BitShift || op == OP_BitwiseAnd || op == OP_BitwiseOr || op == OP_BitwiseXor;
+    if (!infer_takes(infer, node, 0,
+                     logic  ? DTYPES_BOOL
+                     : bits ? DTYPES_INTEGER
+                            : DTYPES_NUMBER) ||
         !infer_same_dtype(infer, node, 0, 1))
         return false;
     if (op == OP_PRelu &&

@@ -88,3 +88,14 @@ bool infer_quantize(struct infer *infer, node_id node)
                                                                               : stated ? stated
                                                                                        : DTYPE_U8);
 }
+
+bool infer_dynamic_quantize(struct infer *infer, node_id node)
+{
+    const struct tensor_type *x = infer_input(infer, node, 0);
+    if (!infer_takes(infer, node, 0, DTYPE_BIT(F32)))
+        return false;
+    infer_set(infer, node, 0, DTYPE_U8, x->rank, x->dims);
+    infer_set(infer, node, 1, DTYPE_F32, 0, NULL);
+    infer_set(infer, node, 2, DTYPE_U8, 0, NULL);
+    return true;
+}

@@ -97,11 +97,10 @@ static dim window_count(struct dims *dims, const struct window *window, int axis
 }
 
 static bool set_window(struct infer *infer, node_id node, struct window *window, const struct tensor_type *x,
-                       dim channels)
+                       dim channels, enum dtype dtype)
 {
     struct dims *dims = &infer->graph->dims;
     const uint32_t rank = (uint32_t)window->rank;
-    const enum dtype dtype = x->dtype;
     dim result[MAX_RANK] = {x->dims[0], channels};
     if (!apply_auto_pad(infer, node, window, x->dims + 2))
         return false;
@@ -131,45 +130,177 @@ bool infer_pool(struct infer *infer, node_id node)
     if (window.rank < 1)
         return infer_fail(infer, node, DIAG_wrong_shape, "input 0 is %s; it must have 3 axes at least",
                           infer_type_text(infer, x));
-    return read_window(infer, node, &window, false) && set_window(infer, node, &window, x, x->dims[1]);
+    return read_window(infer, node, &window, false) &&
+           set_window(infer, node, &window, x, x->dims[1], x->dtype);
+}
+
+/* The bias: one element an output channel. */
+static bool check_bias(struct infer *infer, node_id node, dim channels)
+{
+    const struct tensor_type *bias = infer_input(infer, node, 2);
+    if (bias && bias->rank != 1)
+        return infer_fail(infer, node, DIAG_wrong_shape, "the bias is %s; it must be a vector",
+                          infer_type_text(infer, bias));
+    return !bias || infer_equal(infer, node, bias->dims[0], channels, "bias and output channels");
+}
+
+/* Reads the window of the weights, whose axis `divided` has a multiple of the groups. */
+static bool read_weights(struct infer *infer, node_id node, struct window *window, int divided,
+                         int64_t *group)
+{
+    struct dims *dims = &infer->graph->dims;
+    const struct tensor_type *x = infer_input(infer, node, 0), *w = infer_input(infer, node, 1);
+    int64_t channels;
+    *group = node_int(graph_node(infer->graph, node), ATTR_group, 1);
+    *window = (struct window){.rank = x->rank - 2};
+    if (window->rank < 1 || w->rank != x->rank)
+        return infer_fail(infer, node, DIAG_wrong_shape,
+                          "input 0 is %s and the weights are %s: both need the same 3 axes at least",
+                          infer_type_text(infer, x), infer_type_text(infer, w));
+    if (*group < 1 || *group > INT32_MAX ||
+        (dim_is_constant(dims, w->dims[divided], &channels) && channels % *group != 0))
+        return infer_fail(infer, node, DIAG_wrong_attribute, "group is %lld, the weights are %s",
+                          (long long)*group, infer_type_text(infer, w));
+    for (int i = 0; i < window->rank; i++)
+        if (!dim_is_constant(dims, w->dims[2 + i], &window->kernel[i]) || window->kernel[i] < 1 ||
+            window->kernel[i] > INT32_MAX)
+            return infer_fail(infer, node, DIAG_unsupported_case,
+                              "the weights are %s; a window must be constant", infer_type_text(infer, w));
+    infer_set_int(infer, node, ATTR_group, *group);
+    return read_window(infer, node, window, true);
+}
+
+/* Conv and ConvInteger: [n, c, sizes] by [m, c / group, window]. */
+static bool convolve(struct infer *infer, node_id node, bool bias, enum dtype dtype)
+{
+    struct dims *dims = &infer->graph->dims;
+    struct window window;
+    int64_t group;
+    if (!read_weights(infer, node, &window, 0, &group))
+        return false;
+    const struct tensor_type *x = infer_input(infer, node, 0), *w = infer_input(infer, node, 1);
+    if (!infer_equal(infer, node, x->dims[1], dim_mul(dims, w->dims[1], dim_constant(dims, group)),
+                     "channels of the input and of the weights") ||
+        (bias && !check_bias(infer, node, w->dims[0])))
+        return false;
+    return set_window(infer, node, &window, x, w->dims[0], dtype);
 }
 
 bool infer_conv(struct infer *infer, node_id node)
 {
+    return infer_takes(infer, node, 0, DTYPES_FLOAT) && infer_same_dtype(infer, node, 0, 1) &&
+           infer_same_dtype(infer, node, 0, 2) &&
+           convolve(infer, node, true, infer_input(infer, node, 0)->dtype);
+}
+
+/* A zero point (`input`) of the type of the factor `of`: one number, or one a position of a vector. */
+static bool check_zero_point(struct infer *infer, node_id node, uint32_t input, uint32_t of, dim positions)
+{
+    const struct tensor_type *zero = infer_input(infer, node, input);
+    if (!zero)
+        return true;
+    if (!infer_same_dtype(infer, node, of, input))
+        return false;
+    if (zero->rank == 0 || (zero->rank == 1 && dim_equals_constant(&infer->graph->dims, zero->dims[0], 1)))
+        return true;
+    if (!positions || zero->rank != 1)
+        return infer_fail(infer, node, DIAG_wrong_shape, "input %u is %s; it must be %s", input,
+                          infer_type_text(infer, zero), positions ? "a number or a vector" : "a number");
+    return infer_equal(infer, node, zero->dims[0], positions, "zero points");
+}
+
+static const dtype_set eight_bits = DTYPE_BIT(I8) | DTYPE_BIT(U8);
+
+bool infer_conv_integer(struct infer *infer, node_id node)
+{
+    if (!infer_takes(infer, node, 0, eight_bits) || !infer_takes(infer, node, 1, eight_bits) ||
+        !convolve(infer, node, false, DTYPE_I32))
+        return false;
+    return check_zero_point(infer, node, 2, 0, DIM_NONE) &&
+           check_zero_point(infer, node, 3, 1, infer_input(infer, node, 1)->dims[0]);
+}
+
+/* One axis of a ConvTranspose. All that the window reaches is  stride (size - 1) + padding + reach + 1;
+ * pads cut it, stated ones or those that give the stated size. DIM_NONE: reported. */
+static dim transposed_size(struct infer *infer, node_id node, struct window *window, int axis,
+                           const int64_t *padding)
+{
     struct dims *dims = &infer->graph->dims;
-    const struct tensor_type *x = infer_input(infer, node, 0), *w = infer_input(infer, node, 1);
-    const struct tensor_type *bias = infer_input(infer, node, 2);
-    const int64_t group = node_int(graph_node(infer->graph, node), ATTR_group, 1);
-    struct window window = {.rank = x->rank - 2};
-    int64_t outputs;
+    const struct node *n = graph_node(infer->graph, node);
+    const struct attribute *stated = node_attribute(n, ATTR_output_shape);
+    const char *mode = node_word(n, ATTR_auto_pad, "NOTSET");
+    const dim size = infer_input(infer, node, 0)->dims[2 + axis];
+    const int64_t reach = (window->kernel[axis] - 1) * window->dilations[axis];
+    const dim stride = dim_constant(dims, window->strides[axis]);
+    int64_t *begin = &window->pads[axis], *end = &window->pads[window->rank + axis], total;
+    const dim whole = dim_add(dims, dim_mul(dims, dim_sub(dims, size, dim_constant(dims, 1)), stride),
+                              dim_constant(dims, padding[axis] + reach + 1));
+    if (!stated && strncmp(mode, "SAME", 4) != 0) {
+        const dim result = dim_sub(dims, whole, dim_constant(dims, *begin + *end));
+        if (dim_assume_at_least(dims, result, 0, n->location))
+            return result;
+        infer_fail(infer, node, DIAG_wrong_shape, "the pads leave nothing of axis %d", axis + 2);
+        return DIM_NONE;
+    }
+    const dim result = stated ? dim_constant(dims, stated->integers[axis]) : dim_mul(dims, size, stride);
+    if (!dim_is_constant(dims, dim_sub(dims, whole, result), &total)) {
+        infer_fail(infer, node, DIAG_unsupported_case,
+                   "with output_shape the input must have constant sizes; axis %d has %s", axis + 2,
+                   infer_dim_text(infer, size));
+        return DIM_NONE;
+    }
+    total = total < 0 ? 0 : total;
+    *begin = strcmp(mode, "SAME_UPPER") == 0 ? total / 2 : total - total / 2;
+    *end = total - *begin;
+    return result;
+}
+
+/* [n, c, sizes] by [c, m / group, window]. Bound: pads, and sizes in the result's dims. */
+bool infer_conv_transpose(struct infer *infer, node_id node)
+{
+    struct dims *dims = &infer->graph->dims;
+    struct window window;
+    int64_t group, padding[MAX_RANK];
+    dim result[MAX_RANK];
     if (!infer_takes(infer, node, 0, DTYPES_FLOAT) || !infer_same_dtype(infer, node, 0, 1) ||
-        !infer_same_dtype(infer, node, 0, 2))
+        !infer_same_dtype(infer, node, 0, 2) || !read_weights(infer, node, &window, 0, &group))
         return false;
-    if (window.rank < 1 || w->rank != x->rank)
-        return infer_fail(infer, node, DIAG_wrong_shape,
-                          "input 0 is %s and the weights are %s: both need the same 3 axes at least",
-                          infer_type_text(infer, x), infer_type_text(infer, w));
-    if (group < 1 || group > INT32_MAX ||
-        (dim_is_constant(dims, w->dims[0], &outputs) && outputs % group != 0))
-        return infer_fail(infer, node, DIAG_wrong_attribute, "group is %lld, the weights are %s",
-                          (long long)group, infer_type_text(infer, w));
+    const struct tensor_type *x = infer_input(infer, node, 0), *w = infer_input(infer, node, 1);
+    const uint32_t rank = (uint32_t)window.rank;
+    const struct attribute *stated = node_attribute(graph_node(infer->graph, node), ATTR_output_shape);
+    if (!infer_equal(infer, node, x->dims[1], w->dims[0], "channels of the input and of the weights") ||
+        !window_list(infer, node, ATTR_output_padding, rank, 0, 0, padding))
+        return false;
+    if (stated && stated->count == rank + 2) { /* the batch and the channels too */
+        const struct attribute last =
+            attribute_ints(ATTR_output_shape, rank,
+                           arena_copy(infer->graph->arena, stated->integers + 2, rank * sizeof(int64_t)));
+        node_set_attribute(infer->graph, node, &last);
+        stated = node_attribute(graph_node(infer->graph, node), ATTR_output_shape);
+    }
+    for (uint32_t i = 0; stated && i < rank; i++)
+        if (stated->count != rank || stated->integers[i] < 0 || stated->integers[i] > INT32_MAX)
+            return infer_fail(infer, node, DIAG_wrong_attribute,
+                              "output_shape must have a size for each of the %u axes", rank);
+    if (strcmp(node_word(graph_node(infer->graph, node), ATTR_auto_pad, "NOTSET"), "VALID") == 0)
+        memset(window.pads, 0, sizeof window.pads);
+    result[0] = x->dims[0];
+    result[1] = dim_mul(dims, w->dims[1], dim_constant(dims, group));
+    if (!check_bias(infer, node, result[1]))
+        return false;
     for (int i = 0; i < window.rank; i++)
-        if (!dim_is_constant(dims, w->dims[2 + i], &window.kernel[i]) || window.kernel[i] < 1 ||
-            window.kernel[i] > INT32_MAX)
-            return infer_fail(infer, node, DIAG_unsupported_case,
-                              "the weights are %s; a window must be constant", infer_type_text(infer, w));
-    if (!infer_equal(infer, node, x->dims[1], dim_mul(dims, w->dims[1], dim_constant(dims, group)),
-                     "channels of the input and of the weights"))
-        return false;
-    if (bias &&
-        (bias->rank != 1 || !infer_equal(infer, node, bias->dims[0], w->dims[0], "bias and output channels")))
-        return bias->rank == 1
-                   ? false
-                   : infer_fail(infer, node, DIAG_wrong_shape, "the bias is %s; it must be a vector",
-                                infer_type_text(infer, bias));
-    infer_set_int(infer, node, ATTR_group, group);
+        if (!(result[2 + i] = transposed_size(infer, node, &window, i, padding)))
+            return false;
     x = infer_input(infer, node, 0);
-    return read_window(infer, node, &window, true) && set_window(infer, node, &window, x, w->dims[0]);
+    infer_set(infer, node, 0, x->dtype, x->rank, result);
+    struct node *n = graph_node(infer->graph, node);
+    node_remove_attribute(n, ATTR_auto_pad);
+    node_remove_attribute(n, ATTR_output_padding);
+    infer_set_ints(infer, node, ATTR_kernel_shape, rank, window.kernel);
+    infer_set_ints(infer, node, ATTR_strides, rank, window.strides);
+    infer_set_ints(infer, node, ATTR_dilations, rank, window.dilations);
+    infer_set_ints(infer, node, ATTR_pads, 2 * rank, window.pads);
+    return true;
 }
 
 /* ---- Resize
@@ -327,31 +458,58 @@ bool infer_gemm(struct infer *infer, node_id node)
     return true;
 }
 
-bool infer_matmul(struct infer *infer, node_id node)
+/* Dims of the last two axes swap where attributes say so. */
+static bool multiply(struct infer *infer, node_id node, enum dtype dtype)
 {
     const struct tensor_type *a = infer_input(infer, node, 0), *b = infer_input(infer, node, 1);
     dim result[MAX_RANK];
     int rank = 0;
-    if (!infer_takes(infer, node, 0, DTYPES_NUMBER) || !infer_same_dtype(infer, node, 0, 1))
-        return false;
     if (a->rank < 1 || b->rank < 1)
         return infer_fail(infer, node, DIAG_wrong_shape, "the inputs are %s and %s; neither may be a scalar",
                           infer_type_text(infer, a), infer_type_text(infer, b));
+    const struct node *n = graph_node(infer->graph, node);
+    const bool turn_a = a->rank > 1 && node_int(n, ATTR_transA, 0) != 0;
+    const bool turn_b = b->rank > 1 && node_int(n, ATTR_transB, 0) != 0;
+    const int summed_a = a->rank - (turn_a ? 2 : 1);
+    const int summed_b = b->rank > 1 && !turn_b ? b->rank - 2 : b->rank - 1;
     const int a_batch = a->rank > 2 ? a->rank - 2 : 0, b_batch = b->rank > 2 ? b->rank - 2 : 0;
-    if (!dim_merge(&infer->graph->dims, a->dims[a->rank - 1], b->dims[b->rank > 1 ? b->rank - 2 : 0],
-                   graph_node(infer->graph, node)->location))
+    if (!dim_merge(&infer->graph->dims, a->dims[summed_a], b->dims[summed_b], n->location))
         return infer_fail(infer, node, DIAG_wrong_shape,
                           "input 1 is %s; its dim %d must be %s to match input 0, %s",
-                          infer_type_text(infer, b), b->rank > 1 ? b->rank - 2 : 0,
-                          infer_dim_text(infer, a->dims[a->rank - 1]), infer_type_text(infer, a));
+                          infer_type_text(infer, b), summed_b, infer_dim_text(infer, a->dims[summed_a]),
+                          infer_type_text(infer, a));
     const struct tensor_type left = {.dtype = a->dtype, .rank = a_batch, .dims = a->dims};
     const struct tensor_type right = {.dtype = b->dtype, .rank = b_batch, .dims = b->dims};
     if (!infer_broadcast_dims(infer, node, &left, &right, &rank, result))
         return false;
     if (a->rank > 1)
-        result[rank++] = a->dims[a->rank - 2];
+        result[rank++] = a->dims[turn_a ? a->rank - 1 : a->rank - 2];
     if (b->rank > 1)
-        result[rank++] = b->dims[b->rank - 1];
-    infer_set(infer, node, 0, a->dtype, rank, result);
+        result[rank++] = b->dims[turn_b ? b->rank - 2 : b->rank - 1];
+    infer_set(infer, node, 0, dtype, rank, result);
     return true;
+}
+
+bool infer_matmul(struct infer *infer, node_id node)
+{
+    return infer_takes(infer, node, 0, DTYPES_NUMBER) && infer_same_dtype(infer, node, 0, 1) &&
+           multiply(infer, node, infer_input(infer, node, 0)->dtype);
+}
+
+/* Zero points of a matrix: a number, one a row (or column) of it, or what broadcasts to it. */
+bool infer_matmul_integer(struct infer *infer, node_id node)
+{
+    if (!infer_takes(infer, node, 0, eight_bits) || !infer_takes(infer, node, 1, eight_bits))
+        return false;
+    for (uint32_t i = 0; i < 2; i++) {
+        const struct tensor_type *factor = infer_input(infer, node, i),
+                                 *zero = infer_input(infer, node, 2 + i);
+        const dim positions = factor->rank > 1 ? factor->dims[factor->rank - (i == 0 ? 2 : 1)] : DIM_NONE;
+        const bool spreads = zero && zero->rank > 1;
+        if (spreads
+                ? !infer_same_dtype(infer, node, i, 2 + i) || !infer_broadcasts_to(infer, node, zero, factor)
+                : !check_zero_point(infer, node, 2 + i, i, positions))
+            return false;
+    }
+    return multiply(infer, node, DTYPE_I32);
 }

@@ -53,6 +53,12 @@ static const char *const words[] = {
     "not_smaller",
     "up",
     "down",
+    "LEFT",
+    "RIGHT",
+    "add",
+    "mul",
+    "min",
+    "max",
 };
 
 const struct op_facts *op_facts(enum op op)

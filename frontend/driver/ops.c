@@ -22,7 +22,7 @@ void command_ops(const struct options *options, struct arena *arena, struct diag
         return;
     }
     const struct operator_row *row;
-    printf("%-24s %-6s %-12s %-12s %s\n", "operator", "since", "inputs", "outputs",
+    printf("%-32s %-6s %-12s %-12s %s\n", "operator", "since", "inputs", "outputs",
            "element types of input 0");
     for (uint32_t i = 0; (row = operator_row(i)); i++) {
         struct text inputs, outputs, types;
@@ -34,7 +34,10 @@ void command_ops(const struct options *options, struct arena *arena, struct diag
         for (int dtype = 1; dtype < DTYPE_COUNT; dtype++)
             if (dtype < 32 && (row->types >> dtype & 1))
                 text_printf(&types, "%s%s", types.length ? " " : "", dtype_name((enum dtype)dtype));
-        printf("%-24s %-6" PRId64 " %-12s %-12s %s\n", row->name, row->since, inputs.data, outputs.data,
+        struct text name;
+        text_init(&name, arena);
+        text_printf(&name, "%s%s%s", row->domain, *row->domain ? "." : "", row->name);
+        printf("%-32s %-6" PRId64 " %-12s %-12s %s\n", name.data, row->since, inputs.data, outputs.data,
                types.data);
     }
 }

@@ -4,6 +4,7 @@
  *   Mod    fmod = 0: integers, the sign of b; fmod = 1: a - b trunc(a / b), exact
  *   Pow    in the type of a where a is a float; integer a with integer b in 64 bits, wrapped; integer a with
  *          float b in f64, truncated
+ *   BitShift by the type's width or more gives 0, or the sign where a signed number goes right
  *   Equal, Less, ...  on NaN as IEEE says                 Max, Min  NaN if either is NaN */
 #include "ir/definitions/build.h"
 
@@ -67,11 +68,26 @@ static expr power(struct build *b, expr x, expr y)
     return choose(b, less(b, y, number(b, exponent, 0)), inverse, result);
 }
 
+/* Left shifts wrap to the type when they are stored. */
+static expr shift(struct build *b, expr x, expr y)
+{
+    const bool right = node_word(b->node, ATTR_direction, "LEFT")[0] == 'R';
+    return expr_binary(b->pool, right ? EXPR_SHIFT_RIGHT : EXPR_SHIFT_LEFT, x, y);
+}
+
 static expr number_operation(struct build *b, expr x, expr y, enum dtype storage)
 {
     switch (b->node->op) {
     case OP_Add:
         return add(b, x, y);
+    case OP_BitShift:
+        return shift(b, x, y);
+    case OP_BitwiseAnd:
+        return expr_binary(b->pool, EXPR_AND, x, y);
+    case OP_BitwiseOr:
+        return expr_binary(b->pool, EXPR_OR, x, y);
+    case OP_BitwiseXor:
+        return expr_binary(b->pool, EXPR_XOR, x, y);
     case OP_Div:
         return divide(b, x, y);
     case OP_Equal:

@@ -23,12 +23,14 @@ struct build {
 typedef bool define_function(struct build *b);
 
 define_function define_arg_reduce, define_average_pool, define_batch_normalization, define_binary,
-    define_cast, define_clip, define_concat, define_conv, define_cumulative, define_depth_to_space,
-    define_dequantize, define_dft, define_stft, define_dims, define_expand, define_gather, define_gather_nd,
-    define_gemm, define_instance_normalization, define_layer_normalization, define_matmul, define_max_pool,
-    define_pad, define_quantize, define_range, define_reduce, define_reshape, define_resize,
-    define_set_element, define_slice, define_softmax, define_space_to_depth, define_tile, define_top_k,
-    define_transpose, define_trilu, define_unary, define_where;
+    define_cast, define_clip, define_concat, define_conv, define_conv_integer, define_conv_transpose,
+    define_cumulative, define_depth_to_space, define_dequantize, define_dynamic_quantize, define_dft,
+    define_stft, define_dims, define_expand, define_gather, define_gather_nd, define_gemm,
+    define_instance_normalization, define_layer_normalization, define_matmul, define_matmul_integer,
+    define_max_pool, define_pad, define_quantize, define_range, define_reduce, define_reshape, define_resize,
+    define_scatter_elements, define_scatter_nd, define_set_element, define_slice, define_softmax,
+    define_space_to_depth, define_tile, define_top_k, define_transpose, define_trilu, define_unary,
+    define_where;
 
 /* Records E0403 and returns false. */
 bool build_refuse(struct build *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -149,6 +151,8 @@ bool may_be_empty(const struct build *b, dim d);
 expr clamp_position(struct build *b, expr x, dim size);
 /* A number of a compute type as an unsigned integer that orders as it does (sort.c). */
 expr ordered_key(struct build *b, expr x);
+/* Inverse and hyperbolic functions of the node's operator (inverse.c); 0: it is none of them. */
+expr inverse_function(struct build *b, expr x);
 /* x modulo a positive size, in [0, size), for negative x too. */
 expr wrap_position(struct build *b, expr x, expr size);
 

@@ -6,9 +6,12 @@
  *     "tanh"     x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2
  *   LeakyRelu    x < 0 ? alpha x : x                    Selu         x > 0 ? gamma x : gamma alpha (e^x - 1)
  *   Softplus     log(1 + e^x)                           Softsign     x / (1 + |x|)
+ *   Shrink       x < -lambd ? x + bias : x > lambd ? x - bias : 0
+ *   ThresholdedRelu  x > alpha ? x : 0                  Mish         x tanh(log(1 + e^x))
+ *   Swish        x sigmoid(alpha x)
  *   Sign         -1, 0, 1 (NaN stays)                   Relu         max(x, 0) (NaN stays)
  *
- * Identity moves elements and does not convert. */
+ * Inverse and hyperbolic functions: inverse.c. Identity moves elements and does not convert. */
 #include "ir/definitions/build.h"
 
 #include <math.h>
@@ -122,6 +125,8 @@ static expr float_function(struct build *b, expr x)
                       mul(b, real(b, x, attribute(b, ATTR_alpha, (double)0.01f)), x), x);
     case OP_Log:
         return function(b, EXPR_LOG, x);
+    case OP_Mish:
+        return mul(b, x, function(b, EXPR_TANH, softplus(b, x)));
     case OP_Reciprocal:
         return divide(b, real(b, x, 1), x);
     case OP_Round:
@@ -142,11 +147,30 @@ static expr float_function(struct build *b, expr x)
         return divide(b, x, add(b, real(b, x, 1), function(b, EXPR_ABS, x)));
     case OP_Sqrt:
         return function(b, EXPR_SQRT, x);
+    case OP_Swish: {
+        const double alpha = attribute(b, ATTR_alpha, 1.0);
+        const expr bent = alpha < 1 || alpha > 1 ? mul(b, x, real(b, x, alpha)) : x;
+        return mul(b, x, function(b, EXPR_SIGMOID, bent));
+    }
     case OP_Tanh:
         return function(b, EXPR_TANH, x);
+    case OP_ThresholdedRelu:
+        return choose(b, less(b, real(b, x, attribute(b, ATTR_alpha, 1.0)), x), x, real(b, x, 0));
     default:
-        return 0;
+        return inverse_function(b, x);
     }
+}
+
+/* In f64, whatever the type: integers truncate. */
+static expr shrink(struct build *b, expr x)
+{
+    const enum dtype dtype = expr_at(b->pool, x)->dtype;
+    const expr limit = number(b, DTYPE_F64, attribute(b, ATTR_lambd, 0.5));
+    const expr bias = number(b, DTYPE_F64, attribute(b, ATTR_bias, 0.0)), zero = number(b, DTYPE_F64, 0);
+    const expr wide = convert(b, DTYPE_F64, x);
+    const expr above = choose(b, less(b, limit, wide), sub(b, wide, bias), zero);
+    return convert(b, dtype,
+                   choose(b, less(b, wide, function(b, EXPR_NEG, limit)), add(b, wide, bias), above));
 }
 
 /* Operators of all numbers. */
@@ -159,6 +183,10 @@ static expr number_function(struct build *b, expr x)
         return function(b, EXPR_NEG, x);
     case OP_Relu:
         return maximum(b, x, real(b, x, 0));
+    case OP_BitwiseNot:
+        return dtype_is_integer(expr_at(b->pool, x)->dtype) ? function(b, EXPR_NOT, x) : 0;
+    case OP_Shrink:
+        return shrink(b, x);
     case OP_Sign:
         return sign(b, x);
     default:

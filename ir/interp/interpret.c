@@ -345,7 +345,8 @@ static enum interp_status run_nest(struct interpretation *run, const struct nest
     if (!plan.parallel_count)
         return INTERP_DONE;
     const int64_t block = plan.parallel_count < BLOCK_POINTS ? plan.parallel_count : BLOCK_POINTS;
-    plan.blocks_of_parallel = nest->kind == NEST_SCAN ? block > plan.reduce_count
+    plan.blocks_of_parallel = nest->kind == NEST_SCAN      ? block > plan.reduce_count
+                              : nest->kind == NEST_SCATTER ? true
                               : nest->kind == NEST_SORT
                                   ? false
                                   : block >= plan.reduce_count || (block >= LONG_BLOCK && longer_runs(&plan));
@@ -355,7 +356,7 @@ static enum interp_status run_nest(struct interpretation *run, const struct nest
     if (run->dims_failed)
         return INTERP_DIMS;
     if (nest->kind != NEST_REDUCE)
-        return nest->kind == NEST_SCAN ? nest_run_scan(&plan) : nest_run_sort(&plan);
+        return nest->kind == NEST_SORT ? nest_run_sort(&plan) : nest_run_scan(&plan);
     return run_tiles(&plan) ? INTERP_DONE : run->executor.status;
 }
 

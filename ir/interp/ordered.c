@@ -1,6 +1,6 @@
-/* Scans and sorts. A scan goes along its axis, either point by point over blocks of rows, or block by block
- * along each row. A sort evaluates a row's keys, sorts their places by merging, and runs the stores over the
- * places. */
+/* Scans, scatters and sorts. A scan goes along its axis, either point by point over blocks of rows, or block
+ * by block along each row; a scatter always point by point, and has nothing to add up. A sort evaluates a
+ * row's keys, sorts their places by merging, and runs the stores over the places. */
 #include "ir/interp/nest.h"
 
 #include <string.h>
@@ -29,7 +29,7 @@ static bool scan_rows(struct nest_plan *plan, int64_t start, uint32_t count)
     for (int64_t at = 0; at < plan->reduce_count; at++) {
         fixed[nest->rank] = at;
         x->registers = plan->body_registers;
-        if (!program_run(x, &plan->body, fixed, start, count))
+        if (nest->reduction_count && !program_run(x, &plan->body, fixed, start, count))
             return false;
         for (uint32_t r = 0; r < nest->reduction_count; r++)
             accumulate(nest->reductions[r].op, plan->body_dtypes[r], plan->accumulators[r], false,

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Compares frontend/operators.def with the operator schemas that the installed onnx package carries: which versions an
 operator has from opset 7 on, the number of its inputs and outputs, the types of its first input, and its attributes
-with their types and defaults; and that every operator of the standard is in the table, with rows or as unsupported.
+with their types and defaults; and that every operator of the standard is in the table, with rows or as unsupported. Rows of
+com.microsoft are compared with the schemas that ONNX Runtime carries.
 Exit status 1 and one line a difference when they differ."""
 import argparse
 import pathlib
@@ -57,13 +58,15 @@ def type_numbers():
 
 
 def read_table():
-    rows, unsupported = [], []
+    rows, microsoft, unsupported = [], [], []
     for line in (ROOT / "frontend/operators.def").read_text().splitlines():
         if line.startswith("OPERATOR("):
             rows.append(split(line[len("OPERATOR(") : -1]))
+        elif line.startswith("MICROSOFT("):
+            microsoft.append(split(line[len("MICROSOFT(") : -1]))
         elif line.startswith("UNSUPPORTED("):
             unsupported.append(split(line[len("UNSUPPORTED(") : -1])[1])
-    return rows, unsupported
+    return rows, microsoft, unsupported
 
 
 def table_attributes(text):
@@ -82,7 +85,7 @@ def table_attributes(text):
             result[name] = ("STRING", False, arguments[1].strip('"'))
         else:
             base, _, need = kind.partition("_")
-            result[name] = ("INT" if base == "DTYPE" else base, need == "REQUIRED", None)
+            result[name] = ({"DTYPE": "INT", "WORD": "STRING"}.get(base, base), need == "REQUIRED", None)
     return result
 
 
@@ -116,6 +119,39 @@ def schema_types(schema):
     return result
 
 
+def compare_attributes(row, known, where):
+    have, problems = table_attributes(row[9]), []
+    for attribute in have.keys() | known.keys():
+        mine, theirs = have.get(attribute), known.get(attribute)
+        if mine and theirs and mine[2] == "any":
+            mine, theirs = mine[:2], theirs[:2]
+        if mine != theirs:
+            problems.append(f"{where}: attribute {attribute} is {mine}, the schema has {theirs}")
+    return problems
+
+
+def compare_microsoft(rows):
+    from onnxruntime.capi.onnxruntime_pybind11_state import get_all_operator_schema
+    schemas = {schema.name: schema for schema in get_all_operator_schema() if schema.domain == "com.microsoft"}
+    problems = []
+    for row in rows:
+        schema = schemas.get(row[0])
+        if not schema or schema.since_version != int(row[1]):
+            problems.append(f"com.microsoft.{row[0]}-{row[1]} does not exist")
+            continue
+        required = [str(i.option).endswith("Single") for i in schema.inputs] + [False]
+        want = [required.index(False), len(schema.inputs), schema.min_output, len(schema.outputs)]
+        if [int(n) for n in row[2:6]] != want:
+            problems.append(f"com.microsoft.{row[0]}: arity {row[2:6]}, the schema has {want}")
+        known = {name: (str(a.type).split(".")[-1], a.required) for name, a in schema.attributes.items()}
+        mine = {name: facts[:2] for name, facts in table_attributes(row[9]).items()}
+        if mine != known:
+            problems.append(f"com.microsoft.{row[0]}: attributes {mine}, the schema has {known}")
+    if [row[0] for row in rows] != sorted(row[0] for row in rows):
+        problems.append("the rows of com.microsoft are not in the order of their names, which bisection needs")
+    return problems
+
+
 def compare(rows, unsupported):
     schemas, problems = {}, []
     for schema in onnx.defs.get_all_schemas_with_history():
@@ -135,13 +171,7 @@ def compare(rows, unsupported):
             problems.append(f"{name}-{since}: arity {row[2:6]}, the schema has {want}")
         if value_of(row[6]) != schema_types(schema):
             problems.append(f"{name}-{since}: types {value_of(row[6]):#x}, the schema has {schema_types(schema):#x}")
-        have, known = table_attributes(row[9]), schema_attributes(schema)
-        for attribute in have.keys() | known.keys():
-            mine, theirs = have.get(attribute), known.get(attribute)
-            if mine and theirs and mine[2] == "any":
-                mine, theirs = mine[:2], theirs[:2]
-            if mine != theirs:
-                problems.append(f"{name}-{since}: attribute {attribute} is {mine}, the schema has {theirs}")
+        problems += compare_attributes(row, schema_attributes(schema), f"{name}-{since}")
     names = list(dict.fromkeys(row[0] for row in rows))
     if names != sorted(names):
         problems.append("the rows are not in the order of their names, which bisection needs")
@@ -163,11 +193,11 @@ def compare(rows, unsupported):
 
 def main():
     argparse.ArgumentParser(description=__doc__).parse_args()
-    rows, unsupported = read_table()
-    problems = compare(rows, unsupported)
+    rows, microsoft, unsupported = read_table()
+    problems = compare(rows, unsupported) + compare_microsoft(microsoft)
     for problem in sorted(problems):
         print(problem)
-    print(f"{len(rows)} rows and {len(unsupported)} unsupported operators compared")
+    print(f"{len(rows) + len(microsoft)} rows and {len(unsupported)} unsupported operators compared")
     return 1 if problems else 0
 
 

@@ -64,6 +64,51 @@ static void conv_case(struct arena *arena, const struct row *row, struct op_case
     add_attribute(c, attribute_int(ATTR_group, s->group));
 }
 
+/* Sizes: data, indices, updates; the axis; 1: add. Some indices are out of range. */
+static void scatter_case(struct arena *arena, const struct row *row, struct op_case *c)
+{
+    c->input_count = 3;
+    c->inputs[1] = tensor_row(arena, DTYPE_I64, row->sizes[1]);
+    c->inputs[2] = tensor_row(arena, row->dtype, row->sizes[2]);
+    c->outputs[0] = tensor_row(arena, row->dtype, row->sizes[0]);
+    add_attribute(c, attribute_word(ATTR_reduction, word_find(row->flags ? "add" : "none")));
+    if (row->op == OP_ScatterElements)
+        add_attribute(c, attribute_int(ATTR_axis, row->axis));
+}
+
+/* Sizes: input, weights, result; the stride in `axis`, the dilation in `flags`. */
+static void conv_transpose_case(struct arena *arena, const struct row *row, struct op_case *c)
+{
+    int64_t *numbers = arena_new_array(arena, int64_t, 6);
+    for (int i = 0; i < 2; i++) {
+        numbers[i] = row->axis;
+        numbers[2 + i] = row->flags;
+        numbers[4 + i] = row->sizes[1][2 + i];
+    }
+    add_attribute(c, attribute_ints(ATTR_strides, 2, numbers));
+    add_attribute(c, attribute_ints(ATTR_dilations, 2, numbers + 2));
+    add_attribute(c, attribute_ints(ATTR_kernel_shape, 2, numbers + 4));
+    add_attribute(c, attribute_int(ATTR_group, row->sizes[0][1] / row->sizes[1][0]));
+}
+
+/* Factors of 8 bits, each with one zero point. */
+static void integer_case(struct op_case *c)
+{
+    c->input_count = 4;
+    c->inputs[1].dtype = DTYPE_I8;
+    c->inputs[2] = (struct tensor){.dtype = DTYPE_U8};
+    c->inputs[3] = (struct tensor){.dtype = DTYPE_I8};
+    c->outputs[0].dtype = DTYPE_I32;
+}
+
+static void dynamic_quantize_case(struct op_case *c)
+{
+    c->output_count = 3;
+    c->outputs[0].dtype = DTYPE_U8;
+    c->outputs[1] = (struct tensor){.dtype = DTYPE_F32};
+    c->outputs[2] = (struct tensor){.dtype = DTYPE_U8};
+}
+
 static void make_case(struct arena *arena, const struct row *row, struct op_case *c)
 {
     *c = (struct op_case){.op = row->op, .output_count = 1};
@@ -125,6 +170,14 @@ static void make_case(struct arena *arena, const struct row *row, struct op_case
         add_attribute(c, attribute_int(ATTR_axis, row->axis));
         add_attribute(c, attribute_int(ATTR_dft_length, row->flags));
     }
+    if (row->op == OP_ScatterND || row->op == OP_ScatterElements)
+        scatter_case(arena, row, c);
+    if (row->op == OP_ConvTranspose)
+        conv_transpose_case(arena, row, c);
+    if (row->op == OP_MatMulInteger || row->op == OP_ConvInteger)
+        integer_case(c);
+    if (row->op == OP_DynamicQuantizeLinear)
+        dynamic_quantize_case(c);
     if (row->op == OP_Transpose) {
         int64_t *order = arena_new_array(arena, int64_t, (size_t)c->inputs[0].rank);
         for (int i = 0; i < c->inputs[0].rank; i++)
@@ -186,6 +239,26 @@ static void finish_case(struct gpu_case *made, enum finish finish)
     store->value = expr_binary(pool, EXPR_MAX, value, expr_float(pool, type.dtype, 0));
 }
 
+static unsigned rank_of(const int64_t *sizes)
+{
+    unsigned rank = 0;
+    while (rank < 5 && sizes[rank] >= 0)
+        rank++;
+    return rank;
+}
+
+/* Sizes that operators need known, as bits in the order of the inputs' dims. */
+static uint64_t known_sizes(const struct row *row)
+{
+    const unsigned first = rank_of(row->sizes[0]), second = rank_of(row->sizes[1]);
+    if (row->op == OP_ScatterND) /* the length of an index */
+        return UINT64_C(1) << (first + second - 1);
+    if (row->op == OP_ConvTranspose ||
+        row->op == OP_ConvInteger) /* the weights, and the channels that meet them */
+        return ((UINT64_C(1) << second) - 1) << first | UINT64_C(2) | UINT64_C(2) << (first + second);
+    return 0;
+}
+
 static struct gpu_case *build_case(struct arena *arena, const struct row *row, bool symbolic)
 {
     struct gpu_case *made = arena_new(arena, struct gpu_case);
@@ -204,8 +277,9 @@ static struct gpu_case *build_case(struct arena *arena, const struct row *row, b
     enum {
         OPEN = 1 << 0 | 1 << 2 | 1 << 3 | 1 << 9 | 1 << 11 | 1 << 12
     }; /* n, h, w of the input and of the result */
-    *symbols = (struct symbols){
-        .dims = &made->graph->dims, .symbolic = symbolic, .known = made->constant ? ~(uint64_t)OPEN : 0};
+    *symbols = (struct symbols){.dims = &made->graph->dims,
+                                .symbolic = symbolic,
+                                .known = made->constant ? ~(uint64_t)OPEN : known_sizes(row)};
     made->symbols = symbols->values;
     make_case(arena, row, &c);
     diagnostics_init(&diagnostics, arena, row->name);

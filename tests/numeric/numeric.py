@@ -37,22 +37,27 @@ class Case:
     modes: tuple = MODES
     opset: int = 0  # 0: the module's
     any_order: bool = False  # rows of the result may stand in any order
+    domain: str = ""  # of the operator
 
 
 def dtype_of(array):
     return helper.np_dtype_to_tensor_dtype(array.dtype)
 
 
+def opset_imports(opset):
+    return [helper.make_opsetid("", opset), helper.make_opsetid("com.microsoft", 1)]
+
+
 def single_model(case, opset):
     names = [f"i{i}" if x is not None else "" for i, x in enumerate(case.inputs)]
     count = len(case.outputs) if case.outputs else 1 if isinstance(case.expected, str) else len(case.expected)
     outputs = [f"o{i}" if not case.outputs or case.outputs[i] != 0 else "" for i in range(count)]
-    node = helper.make_node(case.op, names, outputs, **case.attributes)
+    node = helper.make_node(case.op, names, outputs, domain=case.domain, **case.attributes)
     infos = [helper.make_tensor_value_info(n, dtype_of(x), x.shape) for n, x in zip(names, case.inputs) if n]
     types = case.outputs or [None] * count
     results = [helper.make_tensor_value_info(n, t or dtype_of(case.inputs[0]), None) for n, t in zip(outputs, types) if n]
     graph = helper.make_graph([node], "single", infos, results)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10)
+    return helper.make_model(graph, opset_imports=opset_imports(opset), ir_version=10)
 
 
 def expected_of(case, opset):
@@ -98,14 +103,15 @@ def build_model(cases, expected, mode, opset):
             dtype = case.outputs and case.outputs[i] or dtype_of(value)
             results.append(helper.make_tensor_value_info(outputs[-1], dtype, [None] * value.ndim))
             wanted.append((case, i, value))
-        nodes.append(helper.make_node(case.op, names, outputs, name=case.name, **case.attributes))
+        nodes.append(helper.make_node(case.op, names, outputs, name=case.name, domain=case.domain,
+                                      **case.attributes))
     if not infos:
         infos.append(helper.make_tensor_value_info("seed", TensorProto.FLOAT, [1]))
         feeds["seed"] = numpy_helper.from_array(np.ones(1, np.float32), "seed")
         nodes.append(helper.make_node("Identity", ["seed"], ["seed_out"]))
         results.append(helper.make_tensor_value_info("seed_out", TensorProto.FLOAT, [1]))
     graph = helper.make_graph(nodes, "cases", infos, results, constants)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=13)
+    model = helper.make_model(graph, opset_imports=opset_imports(opset), ir_version=13)
     return model, feeds, wanted
 
 

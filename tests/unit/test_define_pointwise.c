@@ -66,6 +66,10 @@ static double reference_hard_sigmoid(double x)
 {
     return isnan(x) ? x : fmax(0, fmin(1, (double)0.2f * x + 0.5));
 }
+static double reference_mish(double x)
+{
+    return x * tanh(log1p(exp(x)));
+}
 static double reference_is_nan(double x)
 {
     return isnan(x);
@@ -111,6 +115,16 @@ static const struct unary_row unary_rows[] = {
     {OP_Elu, reference_elu, false, true, false},
     {OP_Selu, reference_selu, false, true, false},
     {OP_LeakyRelu, reference_leaky, false, true, false},
+    {OP_Acos, acos, false, true, false},
+    {OP_Acosh, acosh, false, true, false},
+    {OP_Asin, asin, false, true, false},
+    {OP_Asinh, asinh, false, true, false},
+    {OP_Atan, atan, false, true, false},
+    {OP_Atanh, atanh, false, true, false},
+    {OP_Cosh, cosh, false, true, false},
+    {OP_Sinh, sinh, false, true, false},
+    {OP_Tan, tan, false, false, false},
+    {OP_Mish, reference_mish, false, false, false},
 };
 
 static double unit_of(enum dtype dtype)

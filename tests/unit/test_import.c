@@ -331,8 +331,10 @@ static void operators(void **state)
     refuse(17, one_node(bytes_node("Frobnicate", "x", NULL, "y")), DIAG_unknown_operator);
     refuse(19, one_node(bytes_node("Gelu", "x", NULL, "y")), DIAG_unknown_operator); /* since 20 */
     refuse(17, one_node(bytes_node("NonZero", "x", NULL, "y")), DIAG_unsupported_operator);
-    refuse(17, one_node(put_text(bytes_node("FusedMatMul", "x", "x", "y"), 7, "com.microsoft")),
+    refuse(17, one_node(put_text(bytes_node("RotaryEmbedding", "x", "x", "y"), 7, "com.microsoft")),
            DIAG_unsupported_operator);
+    refuse(17, one_node(put_text(bytes_node("FusedMatMul", "x", "x", "y"), 7, "com.microsoft")),
+           DIAG_model_version); /* the model does not import the domain */
     refuse(17, one_node(put_text(bytes_node("Thing", "x", NULL, "y"), 7, "my.domain")),
            DIAG_unknown_operator);
     expect(17, one_node(put_text(bytes_node("Relu", "x", NULL, "y"), 7, "ai.onnx")), "Relu(%1)");

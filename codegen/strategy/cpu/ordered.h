@@ -1,11 +1,12 @@
-/* Scans, sorts and reductions of few long rows on a CPU: one nest each, for the plain strategy, which takes
- * every group nest by nest. */
+/* Scans, sorts, scatters and reductions of few long rows on a CPU: one nest each, for the plain strategy,
+ * which takes every group nest by nest. */
 #ifndef GPUCC_CODEGEN_STRATEGY_CPU_ORDERED_H
 #define GPUCC_CODEGEN_STRATEGY_CPU_ORDERED_H
 
 #include "codegen/strategy/cpu/emit.h"
 
 void cpu_build_scan(const struct strategy_context *context, uint32_t nest, struct lowered_group *out);
+void cpu_build_scatter(const struct strategy_context *context, uint32_t nest, struct lowered_group *out);
 void cpu_build_sort(const struct strategy_context *context, uint32_t nest, struct lowered_group *out);
 /* False: the nest is none of few long rows, or of no form that can be cut. */
 bool cpu_build_pieces(const struct strategy_context *context, uint32_t number, const struct flat_nest *nest,

@@ -13,14 +13,29 @@ static bool index_uses_pixels(const struct product *product, const struct side *
     return false;
 }
 
-/* A reduced axis that shifts a pixel's position is a tap; another one is a channel. */
+/* The index stays within its dim at every point. */
+static bool stays_inside(const struct product *product, expr index, dim size)
+{
+    const struct exprs *pool = product->definition.pool;
+    const struct expr_node *node = expr_at(pool, index);
+    int64_t low, high, most;
+    if (node->op == EXPR_AXIS)
+        return dim_equal(product->dims, node->extent, size) == 1;
+    return expr_index_range(pool, index, &low, &high) && low >= 0 &&
+           dim_is_constant(product->dims, size, &most) && high < most;
+}
+
+/* A reduced axis that shifts a pixel's position, or leads out of the buffer, is a tap; another one is a
+ * channel. */
 static bool is_tap(const struct pixels *p, uint32_t axis)
 {
     const struct expr_node load = *expr_at(p->product->definition.pool, p->side->load);
+    const struct tensor_type *type = &p->product->definition.buffers.items[load.value].type;
     const uint32_t rank = load.op == EXPR_LOAD_OR ? load.count - 1u : load.count;
     for (uint32_t i = 0; i < rank; i++)
         if (product_uses(p->product, load.arguments[i], axis) &&
-            index_uses_pixels(p->product, p->side, load.arguments[i]))
+            (index_uses_pixels(p->product, p->side, load.arguments[i]) ||
+             (load.op == EXPR_LOAD_OR && !stays_inside(p->product, load.arguments[i], type->dims[i]))))
             return true;
     return false;
 }

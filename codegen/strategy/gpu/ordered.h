@@ -1,11 +1,12 @@
-/* Scans and sorts on a GPU: one nest each, for the plain strategy, which takes every group nest by nest.
- * Nothing hangs on the order in which blocks run: equal inputs give equal bits. */
+/* Scans, sorts and scatters on a GPU: one nest each, for the plain strategy, which takes every group nest by
+ * nest. Nothing hangs on the order in which blocks run: equal inputs give equal bits. */
 #ifndef GPUCC_CODEGEN_STRATEGY_GPU_ORDERED_H
 #define GPUCC_CODEGEN_STRATEGY_GPU_ORDERED_H
 
 #include "codegen/strategy/gpu/gpu_common.h"
 
 void gpu_build_scan(const struct strategy_context *context, uint32_t nest, struct lowered_group *out);
+void gpu_build_scatter(const struct strategy_context *context, uint32_t nest, struct lowered_group *out);
 void gpu_build_sort(const struct strategy_context *context, uint32_t nest, struct lowered_group *out);
 double gpu_ordered_seconds(const struct strategy_context *context, uint32_t nest);
 
