@@ -163,11 +163,16 @@ static void emit_dims(struct tables *t)
 
 static void add_symbols(struct tables *t)
 {
+    static const uint32_t sources[] = {[SYMBOL_INPUT_AXIS] = BUNDLE_INPUT_AXIS,
+                                       [SYMBOL_INPUT_VALUE] = BUNDLE_INPUT_VALUE,
+                                       [SYMBOL_WORD] = BUNDLE_WORD,
+                                       [SYMBOL_BOUND] = BUNDLE_BOUND};
     for (uint32_t i = 0; i < t->dims->symbols.count; i++) {
         const struct symbol symbol = t->dims->symbols.items[i];
         struct bundle_symbol row = {
             .name = string_of(t, symbol.name),
-            .source = symbol.source == SYMBOL_INPUT_AXIS ? BUNDLE_INPUT_AXIS : BUNDLE_INPUT_VALUE,
+            .source = sources[symbol.source],
+            .bound = symbol.source == SYMBOL_WORD ? dim_of(t, symbol.bound) : BUNDLE_NONE,
             .input = symbol.input,
             .axis = symbol.axis,
             .low = symbol.low,
@@ -391,7 +396,7 @@ static void add_kernel(struct tables *t, const struct bundle_target *target, uin
     struct bundle_kernel row = {.name = string_of(t, kernel->name),
                                 .config = string_of(t, config),
                                 .summary = string_of(t, kernel->summary),
-                                .buffer_count = kernel->global_count,
+                                .buffer_count = kernel_buffer_count(kernel),
                                 .dim_count = plan_kernel->dim_count,
                                 .index_bits = kernel->index_bits,
                                 .scratch_bytes = kernel->scratch_bytes,
@@ -403,6 +408,8 @@ static void add_kernel(struct tables *t, const struct bundle_target *target, uin
         row.read_mask |= (uint64_t)kernel->memories.items[i].read << i;
         row.written_mask |= (uint64_t)kernel->memories.items[i].written << i;
     }
+    for (uint32_t i = kernel->global_count; i < kernel_buffer_count(kernel) && i < BUNDLE_MAX_KERNEL_BUFFERS; i++)
+        row.read_mask |= UINT64_C(1) << i;
     if (cuda) {
         uint64_t shared = cuda_dynamic_shared_bytes(kernel);
         row.shared_bytes = (uint32_t)shared;
@@ -434,7 +441,7 @@ static void add_launch(struct tables *t, const struct plan *plan, const struct p
     struct bundle_launch row = {.kernel = launch->kernel,
                                 .first_buffer = t->indices.count,
                                 .nodes = string_of(t, location_text(t, launch->location, false))};
-    for (uint32_t i = 0; i < kernel->kernel->global_count; i++)
+    for (uint32_t i = 0; i < kernel_buffer_count(kernel->kernel); i++)
         vec_push(t->arena, &t->indices, launch->buffers[i]);
     row.first_dim = t->indices.count;
     for (uint32_t i = 0; i < kernel->dim_count; i++)
@@ -508,8 +515,13 @@ static void add_plan(struct tables *t, const struct bundle_target *target)
         .control_count = plan->controls.count,
         .first_copy = t->copies.count,
         .copy_count = plan->copies.count,
+        .word_buffer = plan->words.count ? plan->word_buffer : BUNDLE_NONE,
+        .first_word = t->indices.count,
+        .word_count = plan->words.count,
         .first_image = t->images.count,
         .image_count = target->cubin_count + target->ptx_count};
+    for (uint32_t i = 0; i < plan->words.count; i++)
+        vec_push(t->arena, &t->indices, plan->words.items[i].symbol);
     for (uint32_t i = 0; i < plan->buffers.count; i++)
         add_buffer(t, plan, &plan->buffers.items[i]);
     for (uint32_t i = 0; i < plan->kernels.count; i++)

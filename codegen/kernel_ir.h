@@ -130,6 +130,17 @@ struct kernel_dim_label {
     const char *label;
 };
 
+/* A buffer behind the memories that holds a size, which is read once (codegen/kernel_words.h). */
+struct kernel_word {
+    uint32_t element;
+    enum dtype dtype;
+};
+/* A dim that is no parameter but computed when the kernel begins. */
+struct kernel_computed {
+    dim d;
+    expr value; /* of words, parameters and dims computed before */
+};
+
 struct kernel {
     struct exprs *pool;
     const char *name;            /* set when the kernel is unique: anchor's operator type + 8 hex digits of its hash */
@@ -138,7 +149,9 @@ struct kernel {
     VEC(struct kernel_memory) memories; /* GLOBAL ones first, in parameter order */
     uint32_t global_count;
     VEC(struct kernel_variable) variables; /* variable 0 is unused */
+    VEC(struct kernel_word) words;         /* parameters behind the memories */
     VEC(dim) dims;               /* parameters behind the buffers, in order of first use by a statement */
+    VEC(struct kernel_computed) computed;  /* what else DIM may be */
     VEC(struct kernel_constant) constants;   /* by the tag of kernel_named, less 1 */
     VEC(struct kernel_dim_label) dim_labels; /* of those dims that have a name */
     bool calls_functions;        /* CUDA: functions and conversions stay as calls (expr_expand_inline) */
@@ -222,6 +235,14 @@ struct lowering {
 };
 expr lower_expr(const struct lowering *lowering, expr e);
 expr lower_index(const struct lowering *lowering, uint32_t buffer, const expr *indices); /* flat, row-major, lowered */
+
+/* Where a DIM is: its number among dims, then computed ones. UINT32_MAX: nowhere. */
+uint32_t kernel_dim_position(const struct kernel *kernel, dim d);
+/* Buffers that a launch gives: memories, then words. */
+static inline uint32_t kernel_buffer_count(const struct kernel *kernel)
+{
+    return kernel->global_count + kernel->words.count;
+}
 
 bool kernel_verify(const struct kernel *kernel, const struct machine *machine, struct text *why);
 void kernel_print(const struct kernel *kernel, struct text *out); /* docs/kernel-ir.md */

@@ -43,14 +43,6 @@ static void print_constant(struct text *out, const struct expr_node *node)
         text_printf(out, ":%s", dtype_name(node->dtype));
 }
 
-static uint32_t dim_position(const struct kernel *kernel, dim d)
-{
-    uint32_t i = 0;
-    while (i < kernel->dims.count && kernel->dims.items[i] != d)
-        i++;
-    return i;
-}
-
 static void print_name(struct printer *p, const struct expr_node *node)
 {
     text_put(p->out, expr_op_name(node->op));
@@ -71,7 +63,13 @@ static void print_node(struct printer *p, const struct expr_node *node)
         print_constant(p->out, node);
         return;
     case EXPR_DIM:
-        text_printf(p->out, "d%u", (unsigned)dim_position(p->kernel, (dim)node->value));
+        text_printf(p->out, "d%u", (unsigned)kernel_dim_position(p->kernel, (dim)node->value));
+        return;
+    case EXPR_COMPUTED:
+        text_printf(p->out, "d%lld", (long long)(p->kernel->dims.count + node->value));
+        return;
+    case EXPR_WORD:
+        text_printf(p->out, "w%lld", (long long)node->value);
         return;
     case EXPR_VARIABLE:
         text_printf(p->out, "v%lld", (long long)node->value);
@@ -398,6 +396,18 @@ void kernel_print(const struct kernel *kernel, struct text *out)
         print_memory(&kernel->memories.items[i], i, out);
     for (uint32_t i = 0; i < kernel->tensor_maps.count; i++)
         print_tensor_map(pool->dims, &kernel->tensor_maps.items[i], out);
+    for (uint32_t i = 0; i < kernel->words.count; i++)
+        text_printf(out, "  word w%u : %s[%u]\n", (unsigned)i, dtype_name(kernel->words.items[i].dtype),
+                    (unsigned)kernel->words.items[i].element);
+    printer.depth = 0;
+    for (uint32_t i = 0; i < kernel->computed.count; i++) {
+        const expr value = kernel->computed.items[i].value;
+        begin_statement(&printer, 1, &value);
+        text_printf(out, "  d%u = ", (unsigned)(kernel->dims.count + i));
+        print_operand(&printer, value);
+        text_put(out, "\n");
+        end_statement(&printer);
+    }
     print_list(&printer, &kernel->body);
     text_put(out, "}\n");
 }

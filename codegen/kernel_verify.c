@@ -78,10 +78,13 @@ static bool check_leaf(struct verifier *v, const struct expr_node *node)
     case EXPR_CONSTANT:
         return true;
     case EXPR_DIM:
-        for (uint32_t i = 0; i < v->kernel->dims.count; i++)
-            if (v->kernel->dims.items[i] == (dim)node->value)
-                return true;
-        return wrong(v, "a dim that is no parameter");
+        return kernel_dim_position(v->kernel, (dim)node->value) != UINT32_MAX ||
+               wrong(v, "a dim that is neither a parameter nor computed");
+    case EXPR_COMPUTED:
+        return (node->value >= 0 && node->value < v->kernel->computed.count) ||
+               wrong(v, "a computed dim that does not exist");
+    case EXPR_WORD:
+        return (node->value >= 0 && node->value < v->kernel->words.count) || wrong(v, "a word that does not exist");
     case EXPR_VARIABLE: {
         if (node->value <= 0 || node->value >= v->kernel->variables.count || !v->in_scope[node->value])
             return wrong(v, "a variable out of its scope");
@@ -412,6 +415,18 @@ static bool check_memories(struct verifier *v)
     return true;
 }
 
+/* Words, parameters, and dims that are computed before. */
+static bool check_computed(struct verifier *v)
+{
+    bool fine = true;
+    for (uint32_t i = 0; i < v->kernel->computed.count && fine; i++) {
+        v->statement++;
+        fine = check_expr(v, v->kernel->computed.items[i].value) &&
+               (index_is_scalar(v, v->kernel->computed.items[i].value) || wrong(v, "a computed dim that is no i64"));
+    }
+    return fine;
+}
+
 bool kernel_verify(const struct kernel *kernel, const struct machine *machine, struct text *why)
 {
     struct verifier verifier = {
@@ -424,5 +439,5 @@ bool kernel_verify(const struct kernel *kernel, const struct machine *machine, s
         .unrolled = arena_new_array(why->arena, bool, kernel->variables.count),
         .seen = arena_new_array(why->arena, uint32_t, kernel->pool->nodes.count),
     };
-    return check_memories(&verifier) && check_list(&verifier, &kernel->body, 0);
+    return check_memories(&verifier) && check_computed(&verifier) && check_list(&verifier, &kernel->body, 0);
 }

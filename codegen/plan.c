@@ -242,11 +242,13 @@ bool planner_add_launches(struct planner *planner, const struct group *group,
         launch.condition = kernel->condition;
         launch.tensor_maps = kernel->tensor_maps.items;
         launch.tensor_map_count = kernel->tensor_maps.count;
-        uint32_t *buffers = arena_new_array(planner->arena, uint32_t, kernel->global_count);
-        for (uint32_t k = 0; k < kernel->global_count; k++) {
+        uint32_t *buffers = arena_new_array(planner->arena, uint32_t, kernel->global_count + MAX_KERNEL_WORDS);
+        for (uint32_t k = 0; k < kernel->global_count; k++)
             buffers[k] = argument_buffer(planner, group, lowered, &from->arguments[k], temporaries, derived);
+        if (!planner_bind_words(planner, group, from->kernel, buffers))
+            return false;
+        for (uint32_t k = 0; k < kernel_buffer_count(kernel); k++)
             planner_mark_use(planner, buffers[k], planner->plan->launches.count);
-        }
         launch.buffers = buffers;
         launch.dims = arena_copy(planner->arena, kernel->dims.items, kernel->dims.count * sizeof(dim));
         if (!planner_add_kernel(planner, group, from->kernel, machine, &launch.kernel))
@@ -344,7 +346,7 @@ bool plan_build(const struct graph *graph, const struct grouping *grouping, cons
                 const struct plan_options *options, struct arena *arena, struct diagnostics *diagnostics,
                 struct plan *out)
 {
-    *out = (struct plan){.machine = machine};
+    *out = (struct plan){.machine = machine, .word_buffer = UINT32_MAX};
     struct planner planner = {
         .graph = graph,
         .dims = (struct dims *)&graph->dims, /* the table grows by hash-consing; no dim changes */
@@ -368,6 +370,8 @@ bool plan_build(const struct graph *graph, const struct grouping *grouping, cons
     if (!planner_add_grouping(&planner, grouping))
         return false;
     if (!planner_place_outputs(&planner))
+        return false;
+    if (!planner_collect_words(&planner))
         return false;
     mark_copies(&planner);
     planner_share_in_place(&planner);

@@ -38,7 +38,7 @@ struct plan_constant {
 
 struct plan_launch {
     uint32_t kernel;          /* of `kernels` */
-    const uint32_t *buffers;  /* [kernel's global_count]: plan buffers */
+    const uint32_t *buffers;  /* [kernel_buffer_count]: plan buffers */
     const dim *dims;          /* [kernel's dims count]: this launch's dims, in the kernel's parameter order */
     dim grid[3];
     dim work;
@@ -54,6 +54,11 @@ struct plan_kernel {
     char hash[65];            /* design.md section 9, "kernel hash" (hex, NUL) */
     const char *source;       /* CUDA C; NULL for CPU kernels */
     uint32_t dim_count;
+};
+
+/* A size that the model computes, as an element of what the plan's last launches collect for the host. */
+struct plan_word {
+    uint32_t symbol;
 };
 
 /* An output that needs no launch: the same memory as an input or a constant of the graph; copied by the runtime. */
@@ -82,6 +87,8 @@ struct plan {
     VEC(struct plan_launch) launches;
     VEC(struct plan_control) controls;
     VEC(struct plan_copy) copies;
+    VEC(struct plan_word) words; /* elements of word_buffer, in order */
+    uint32_t word_buffer;        /* i64; UINT32_MAX without words */
     VEC(value_id) weights; /* init plans: initialisers that may be replaced */
 };
 

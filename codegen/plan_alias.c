@@ -60,7 +60,7 @@ bool planner_check_aliases(struct planner *planner)
 
 static bool launch_uses(const struct plan *plan, const struct plan_launch *launch, uint32_t buffer)
 {
-    const uint32_t count = plan->kernels.items[launch->kernel].kernel->global_count;
+    const uint32_t count = kernel_buffer_count(plan->kernels.items[launch->kernel].kernel);
     for (uint32_t i = 0; i < count; i++)
         if (launch->buffers[i] == buffer)
             return true;
@@ -117,7 +117,7 @@ static void take_caller_buffer(struct planner *planner, uint32_t copy)
     const struct plan_copy moved = plan->copies.items[copy];
     for (uint32_t i = 0; i < plan->launches.count; i++) {
         struct plan_launch *launch = &plan->launches.items[i];
-        const uint32_t count = plan->kernels.items[launch->kernel].kernel->global_count;
+        const uint32_t count = kernel_buffer_count(plan->kernels.items[launch->kernel].kernel);
         if (!launch_uses(plan, launch, moved.from))
             continue;
         uint32_t *buffers = arena_copy(planner->arena, launch->buffers, count * sizeof *buffers);

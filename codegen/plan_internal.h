@@ -2,6 +2,7 @@
 #ifndef GPUCC_CODEGEN_PLAN_INTERNAL_H
 #define GPUCC_CODEGEN_PLAN_INTERNAL_H
 
+#include "codegen/kernel_words.h"
 #include "codegen/plan.h"
 
 struct plan_strategy_context {
@@ -76,6 +77,11 @@ bool planner_add_kernel(struct planner *planner, const struct group *group, stru
 /* plan_memory.c: before launches are added, marks parameters that may share memory; afterwards, shares them. */
 void planner_allow_in_place(struct planner *planner, const struct group *group, struct lowered_group *lowered);
 void planner_share_in_place(struct planner *planner);
+
+/* plan_words.c: sizes that the model computes. A kernel that hangs on some gets the buffers that hold them behind its own. */
+bool planner_bind_words(struct planner *planner, const struct group *group, struct kernel *kernel, uint32_t *buffers);
+/* Behind all launches: those that hand the words to the host. */
+bool planner_collect_words(struct planner *planner);
 
 /* plan_alias.c: the input whose buffer an output lives in, UINT32_MAX: none. */
 uint32_t planner_alias_of(const struct graph *graph, uint32_t output);

@@ -124,7 +124,7 @@ static uint32_t root_of(const struct plan *plan, uint32_t buffer)
 static bool bound_twice(const struct plan *plan, const struct plan_launch *launch, uint32_t parameter,
                         uint32_t root)
 {
-    uint32_t count = plan->kernels.items[launch->kernel].kernel->global_count;
+    uint32_t count = kernel_buffer_count(plan->kernels.items[launch->kernel].kernel);
     for (uint32_t i = 0; i < count; i++)
         if (i != parameter && root_of(plan, launch->buffers[i]) == root)
             return true;

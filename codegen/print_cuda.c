@@ -400,6 +400,9 @@ static void put_parameters(struct cuda_printer *p)
                     cuda_storage_type(memory->dtype), memory->in_place ? "" : "__restrict__ ",
                     p->memories[i]);
     }
+    for (uint32_t i = 0; i < kernel->words.count; i++)
+        text_printf(p->out, ", const %s *__restrict__ %s", cuda_storage_type(kernel->words.items[i].dtype),
+                    p->words[i]);
     for (uint32_t i = 0; i < kernel->dims.count; i++)
         text_printf(p->out, "%s%s %s", i || kernel->global_count ? ", " : "",
                     kernel->index_bits == 32 ? "int" : "long long", p->dims[i]);
@@ -528,12 +531,32 @@ static void name_parameters(struct cuda_printer *p)
         const char *label = kernel->memories.items[i].label;
         p->memories[i] = cuda_new_name(p, label ? label : "m");
     }
-    for (uint32_t i = 0; i < kernel->dims.count; i++) {
+    for (uint32_t i = 0; i < kernel->words.count; i++)
+        p->words[i] = cuda_new_name(p, "count");
+    for (uint32_t i = 0; i < kernel->dims.count + kernel->computed.count; i++) {
+        const dim d = i < kernel->dims.count ? kernel->dims.items[i]
+                                             : kernel->computed.items[i - kernel->dims.count].d;
         const char *label = "size";
         for (uint32_t k = 0; k < kernel->dim_labels.count; k++)
-            if (kernel->dim_labels.items[k].d == kernel->dims.items[i])
+            if (kernel->dim_labels.items[k].d == d)
                 label = kernel->dim_labels.items[k].label;
         p->dims[i] = cuda_new_name(p, label);
+    }
+}
+
+/* Sizes that the model computes. */
+static void put_computed(struct cuda_printer *p)
+{
+    const struct kernel *kernel = p->kernel;
+    for (uint32_t i = 0; i < kernel->computed.count; i++) {
+        const expr value = kernel->computed.items[i].value;
+        cuda_begin_statement(p, 1, &value);
+        cuda_indent(p);
+        text_printf(p->out, kernel->index_bits == 32 ? "const int %s = (int)" : "const long long %s = ",
+                    p->dims[kernel->dims.count + i]);
+        cuda_put_expr(p, value, CUDA_PRIMARY);
+        text_put(p->out, ";\n");
+        cuda_end_statement(p);
     }
 }
 
@@ -550,7 +573,8 @@ static struct cuda_printer new_printer(const struct kernel *kernel, struct text 
         .names = arena_new_array(arena, const char *, nodes),
         .variables = arena_new_array(arena, const char *, kernel->variables.count + 1),
         .memories = arena_new_array(arena, const char *, kernel->memories.count + 1),
-        .dims = arena_new_array(arena, const char *, kernel->dims.count + 1),
+        .words = arena_new_array(arena, const char *, kernel->words.count + 1),
+        .dims = arena_new_array(arena, const char *, kernel->dims.count + kernel->computed.count + 1),
         .constants = arena_new_array(arena, const char *, kernel->constants.count + 1),
         .unrolled = arena_new_array(arena, bool, kernel->variables.count + 1),
         .depth = 1,
@@ -577,6 +601,7 @@ void print_cuda(const struct kernel *kernel, const char *name, const struct mach
     struct text body;
     text_init(&body, out->arena);
     printer.out = &body;
+    put_computed(&printer);
     put_list(&printer, &kernel->body);
     printer.out = out;
     if (comments)

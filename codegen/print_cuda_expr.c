@@ -51,6 +51,7 @@ static bool index_leaf(const struct cuda_printer *p, const struct expr_node *nod
     case EXPR_VARIABLE:
         return !p->wide_variable[node->value];
     case EXPR_DIM:
+    case EXPR_COMPUTED:
     case EXPR_THREAD_INDEX:
     case EXPR_BLOCK_INDEX:
         return true;
@@ -460,15 +461,19 @@ static bool put_logic(struct cuda_printer *p, const struct expr_node *node, int 
 
 static void put_kernel_leaf(struct cuda_printer *p, const struct expr_node *node, int precedence)
 {
-    uint32_t position = 0;
     switch (node->op) {
     case EXPR_VARIABLE:
         text_put(p->out, p->variables[node->value]);
         return;
     case EXPR_DIM:
-        while (p->kernel->dims.items[position] != (dim)node->value)
-            position++;
-        text_put(p->out, p->dims[position]);
+        text_put(p->out, p->dims[kernel_dim_position(p->kernel, (dim)node->value)]);
+        return;
+    case EXPR_COMPUTED:
+        text_put(p->out, p->dims[p->kernel->dims.count + node->value]);
+        return;
+    case EXPR_WORD:
+        text_printf(p->out, "(long long)%s[%" PRIu32 "]", p->words[node->value],
+                    p->kernel->words.items[node->value].element);
         return;
     case EXPR_THREAD_INDEX:
         text_printf(p->out, p->kernel->index_bits == 32 ? "(int)threadIdx.%c" : "(long long)threadIdx.%c",

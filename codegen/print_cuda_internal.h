@@ -14,7 +14,8 @@ struct cuda_printer {
     const char **names;      /* [node]: of its temporary within this statement; NULL: none */
     const char **variables;  /* [variable]: its name, once declared */
     const char **memories;   /* [memory] */
-    const char **dims;       /* [position among the parameters] */
+    const char **words;      /* [word] */
+    const char **dims;       /* [kernel_dim_position] */
     const char **constants;  /* [tag - 1]: names of those that are used; NULL: not yet */
     bool *unrolled;          /* [variable]: of an unrolled loop */
     VEC(const char *) taken; /* names that are visible here */

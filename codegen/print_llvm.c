@@ -237,17 +237,17 @@ static bool has_parameter(const struct kernel_memory *memory)
     return memory->space == MEMORY_GLOBAL || memory->space == MEMORY_SCRATCH;
 }
 
-/* Parameters of the inner function: buffers and scratch objects, dims, begin, end. */
+/* Parameters of the inner function: buffers and scratch objects, words, dims, begin, end. */
 static LLVMTypeRef inner_type(struct llvm_printer *p, uint32_t *count)
 {
     const struct kernel *kernel = p->kernel;
     LLVMTypeRef *types =
-        arena_new_array(p->arena, LLVMTypeRef, kernel->memories.count + kernel->dims.count + 2);
+        arena_new_array(p->arena, LLVMTypeRef, kernel->memories.count + kernel->words.count + kernel->dims.count + 2);
     *count = 0;
     for (uint32_t i = 0; i < kernel->memories.count; i++)
         if (has_parameter(&kernel->memories.items[i]))
             types[(*count)++] = LLVMPointerTypeInContext(p->context, 0);
-    for (uint32_t i = 0; i < kernel->dims.count + 2; i++)
+    for (uint32_t i = 0; i < kernel->words.count + kernel->dims.count + 2; i++)
         types[(*count)++] = LLVMInt64TypeInContext(p->context);
     return LLVMFunctionType(LLVMVoidTypeInContext(p->context), types, *count, 0);
 }
@@ -280,6 +280,8 @@ static void bind_parameters(struct llvm_printer *p)
                 LLVMBuildAlloca(p->builder, LLVMArrayType2(element, (uint64_t)memory->count), "");
         }
     }
+    for (uint32_t i = 0; i < kernel->words.count; i++)
+        p->words[i] = LLVMGetParam(p->function, parameter++);
     for (uint32_t i = 0; i < kernel->dims.count; i++)
         p->dims[i] = LLVMGetParam(p->function, parameter++);
     p->begin = LLVMGetParam(p->function, parameter++);
@@ -290,6 +292,17 @@ static LLVMValueRef pointer_at(struct llvm_printer *p, LLVMTypeRef element, LLVM
 {
     LLVMValueRef place = LLVMConstInt(LLVMInt64TypeInContext(p->context), index, 0);
     return LLVMBuildInBoundsGEP2(p->builder, element, base, &place, 1, "");
+}
+
+/* The size in a buffer, as an i64. */
+static LLVMValueRef load_word(struct llvm_printer *p, uint32_t number, LLVMValueRef slot)
+{
+    const struct kernel_word *word = &p->kernel->words.items[number];
+    LLVMTypeRef pointer = LLVMPointerTypeInContext(p->context, 0), i64 = LLVMInt64TypeInContext(p->context);
+    LLVMTypeRef type = LLVMIntTypeInContext(p->context, dtype_bits(word->dtype));
+    LLVMValueRef base = LLVMBuildLoad2(p->builder, pointer, slot, "");
+    LLVMValueRef value = LLVMBuildLoad2(p->builder, type, pointer_at(p, type, base, word->element), "");
+    return LLVMBuildIntCast2(p->builder, value, i64, dtype_class(word->dtype) == DTYPE_CLASS_INT, "");
 }
 
 /* void symbol(void *const *buffers, const int64_t *dims, int64_t begin, int64_t end, void *scratch) */
@@ -318,6 +331,8 @@ static void print_entry(struct llvm_printer *p, LLVMTypeRef inner, uint32_t coun
                 offset += (bytes + SCRATCH_ALIGNMENT - 1) / SCRATCH_ALIGNMENT * SCRATCH_ALIGNMENT;
         }
     }
+    for (uint32_t i = 0; i < kernel->words.count; i++)
+        arguments[at++] = load_word(p, i, pointer_at(p, pointer, LLVMGetParam(function, 0), kernel->global_count + i));
     for (uint32_t i = 0; i < kernel->dims.count; i++)
         arguments[at++] =
             LLVMBuildLoad2(p->builder, i64, pointer_at(p, i64, LLVMGetParam(function, 1), i), "");
@@ -339,7 +354,8 @@ bool llvm_print_kernel(LLVMContextRef context, LLVMModuleRef module, const struc
         .machine = machine,
         .arena = arena,
         .memories = arena_new_array(arena, LLVMValueRef, kernel->memories.count),
-        .dims = arena_new_array(arena, LLVMValueRef, kernel->dims.count),
+        .words = arena_new_array(arena, LLVMValueRef, kernel->words.count),
+        .dims = arena_new_array(arena, LLVMValueRef, kernel->dims.count + kernel->computed.count),
         .variables = arena_new_array(arena, LLVMValueRef, kernel->variables.count),
         .variable_is_index = arena_new_array(arena, bool, kernel->variables.count),
         .values = arena_new_array(arena, struct llvm_value, kernel->pool->nodes.count),
@@ -357,6 +373,8 @@ bool llvm_print_kernel(LLVMContextRef context, LLVMModuleRef module, const struc
     bind_parameters(p);
     LLVMBuildBr(p->builder, start);
     LLVMPositionBuilderAtEnd(p->builder, start);
+    for (uint32_t i = 0; i < kernel->computed.count; i++)
+        p->dims[kernel->dims.count + i] = statement_expr(p, kernel->computed.items[i].value);
     print_list(p, &kernel->body);
     LLVMBuildRetVoid(p->builder);
     print_entry(p, type, count, symbol);

@@ -26,7 +26,8 @@ struct llvm_printer {
     LLVMBasicBlockRef entry;
     LLVMValueRef begin, end;   /* of the parallel loop */
     LLVMValueRef *memories;    /* [memory]: base pointer; REGISTER: the alloca */
-    LLVMValueRef *dims;        /* [parameter] */
+    LLVMValueRef *words;       /* [word] */
+    LLVMValueRef *dims;        /* [kernel_dim_position] */
     LLVMValueRef *variables;   /* [variable]: its value, or its alloca when it is mutable */
     bool *variable_is_index;   /* [variable] */
     struct llvm_value *values; /* [node of the pool] */

@@ -369,9 +369,9 @@ static LLVMValueRef constant(struct llvm_printer *p, const struct expr_node *nod
 
 static LLVMValueRef dim_value(struct llvm_printer *p, const struct expr_node *node)
 {
-    for (uint32_t i = 0; i < p->kernel->dims.count; i++)
-        if (p->kernel->dims.items[i] == (dim)node->value)
-            return p->dims[i];
+    const uint32_t position = kernel_dim_position(p->kernel, (dim)node->value);
+    if (position != UINT32_MAX)
+        return p->dims[position];
     return fail(p, LLVMInt64TypeInContext(p->context), "a dim that is no parameter");
 }
 
@@ -389,6 +389,10 @@ static LLVMValueRef kernel_node(struct llvm_printer *p, const struct expr_node *
     switch (node->op) {
     case EXPR_VARIABLE:
         return variable_value(p, node);
+    case EXPR_COMPUTED:
+        return p->dims[p->kernel->dims.count + node->value];
+    case EXPR_WORD:
+        return p->words[node->value];
     case EXPR_ELEMENT:
         return load(p, node, a[0]);
     case EXPR_ELEMENT_OR:
@@ -453,6 +457,7 @@ static bool is_index(const struct llvm_printer *p, const struct expr_node *node)
     switch (node->op) {
     case EXPR_CONSTANT:
     case EXPR_DIM:
+    case EXPR_COMPUTED:
         return true;
     case EXPR_VARIABLE:
         return p->variable_is_index[node->value];

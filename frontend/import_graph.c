@@ -188,10 +188,15 @@ static void import_inputs(struct importer *importer, struct import_scope *scope,
         import_add_name(importer, scope, "an input", name,
                         good ? graph_add_input(importer->graph, name, type) : VALUE_FAILED);
     }
-    for (uint32_t i = 0; i < options->dim_count; i++)
-        if (!used[i])
-            import_fail(importer, DIAG_bad_option, NULL, "no input has a free dim %s",
-                        import_quote(importer, options->dims[i].name));
+    for (uint32_t i = 0; i < options->dim_count; i++) {
+        const struct import_dim *option = &options->dims[i];
+        if (used[i])
+            continue;
+        /* Perhaps a size that the model computes: shape inference finds those. */
+        const struct size_wish wish = {
+            .name = option->name, .low = option->low, .high = option->high, .hint = option->hint};
+        vec_push(importer->arena, &importer->graph->wishes, wish);
+    }
 }
 
 static void import_outputs(struct importer *importer, struct import_scope *scope,

@@ -156,6 +156,10 @@ dim dims_intern(struct dims *dims, const struct dim_node *node)
     copy.low = low;
     copy.high = high;
     copy.weight = weight;
+    copy.word =
+        node->op == DIM_SYMBOL && dims->symbols.items[node->value].source == SYMBOL_WORD;
+    for (uint32_t i = 0; i < node->count; i++)
+        copy.word = copy.word || dims->nodes.items[node->arguments[i]].word;
     copy.current = made;
     copy.current_at = dims->merges;
     vec_push(dims->arena, &dims->nodes, copy);
@@ -179,7 +183,12 @@ dim dim_constant(struct dims *dims, int64_t value)
 dim dim_symbol(struct dims *dims, const struct symbol *symbol)
 {
     vec_push(dims->arena, &dims->symbols, *symbol);
-    return dims_intern(dims, &(struct dim_node){.op = DIM_SYMBOL, .value = (int64_t)dims->symbols.count - 1});
+    return dim_of_symbol(dims, dims->symbols.count - 1);
+}
+
+dim dim_of_symbol(struct dims *dims, uint32_t symbol)
+{
+    return dims_intern(dims, &(struct dim_node){.op = DIM_SYMBOL, .value = symbol});
 }
 
 /* ---- arithmetic
@@ -621,7 +630,8 @@ static void collect_named(const struct dims *dims, dim d, struct named_symbols *
     const struct dim_node *node = &dims->nodes.items[d];
     for (uint32_t i = 0; i < node->count; i++)
         collect_named(dims, node->arguments[i], out);
-    if (node->op != DIM_SYMBOL || !dims->symbols.items[node->value].name || out->count == MAX_NAMED)
+    if (node->op != DIM_SYMBOL || !dims->symbols.items[node->value].name || out->count == MAX_NAMED ||
+        dims->symbols.items[node->value].source >= SYMBOL_WORD)
         return;
     for (uint32_t i = 0; i < out->count; i++)
         if (out->indices[i] == node->value)
@@ -682,12 +692,28 @@ static void reduce_equation(struct dims *dims, struct polynomial *p, dim *left, 
     *right = other;
 }
 
-/* A symbol that p == 0 determines: p = ±symbol + rest, rest free of the symbol. Prefers one whose replacement
- * stays in the symbol's range, then the youngest. Returns DIM_NONE when there is none. */
+/* May the symbol be `value`? Words give way to older symbols, others to none that hang on words. */
+static bool may_be_replaced(const struct dims *dims, int64_t symbol, dim value)
+{
+    const struct dim_node *node = &dims->nodes.items[value];
+    if (!node->word)
+        return true;
+    if (dims->symbols.items[symbol].source != SYMBOL_WORD)
+        return false;
+    if (node->op == DIM_SYMBOL)
+        return node->value < symbol;
+    for (uint32_t i = 0; i < node->count; i++)
+        if (!may_be_replaced(dims, symbol, node->arguments[i]))
+            return false;
+    return true;
+}
+
+/* A symbol that p == 0 determines: p = ±symbol + rest, rest free of the symbol. Prefers words, then one whose
+ * replacement stays in the symbol's range, then the youngest. Returns DIM_NONE when there is none. */
 static dim solve(struct dims *dims, const struct polynomial *p, int64_t *symbol)
 {
     dim best = DIM_NONE;
-    bool best_fits = false;
+    bool best_fits = false, best_word = false;
     for (uint32_t i = 0; i < p->count; i++) {
         const struct term term = p->terms[i];
         const struct dim_node node = dims->nodes.items[term.monomial];
@@ -700,13 +726,17 @@ static dim solve(struct dims *dims, const struct polynomial *p, int64_t *symbol)
         if (!usable || (term.coefficient == 1 && !negate(dims, &rest)))
             continue;
         const dim value = polynomial_make(dims, &rest);
-        if (value == DIM_NONE)
+        if (value == DIM_NONE || !may_be_replaced(dims, node.value, value))
             continue;
         const struct dim_node *range = &dims->nodes.items[value];
-        const bool fits = range->op == DIM_SYMBOL || (range->low >= node.low && range->high <= node.high);
-        if (best == DIM_NONE || (fits && !best_fits) || (fits == best_fits && node.value > *symbol)) {
+        const bool fits = node.word || range->op == DIM_SYMBOL ||
+                          (range->low >= node.low && range->high <= node.high);
+        const bool better_kind = node.word && !best_word, worse_kind = !node.word && best_word;
+        if (best == DIM_NONE || better_kind ||
+            (!worse_kind && ((fits && !best_fits) || (fits == best_fits && node.value > *symbol)))) {
             best = value;
             best_fits = fits;
+            best_word = node.word;
             *symbol = node.value;
         }
     }

@@ -9,6 +9,12 @@
  * Symbols: each (input, axis) is a symbol of its own; so is each element of a host input's value that feeds a
  * shape. Where an operator needs two dims equal they merge, and the merge is kept as a guard.
  *
+ * Words: sizes that the model itself computes (how many elements are not zero, the end of a range). Such a
+ * symbol is an element of a value of the graph, known only while the model runs. Its bound is known before:
+ * buffers and grids have room for it, kernels read the word. What the host decides never hangs on a word:
+ * merges replace words by other sizes, not the other way round, and younger words by older ones only, so that
+ * no size hangs on what is computed from it.
+ *
  * A table belongs to one thread. Dims never dangle: the table lives in the graph's arena. */
 #ifndef GPUCC_IR_DIMS_H
 #define GPUCC_IR_DIMS_H
@@ -31,6 +37,7 @@ struct dim_node {
     const dim *arguments;
     const int64_t *coefficients; /* SUM only */
     int64_t low, high;   /* inclusive range of values, from the symbols' ranges; INT64_MIN, MAX: no bound */
+    bool word;           /* it hangs on a word, as long as that is not replaced */
     uint32_t weight;     /* nodes of the tree; bounded, so that walks need no limit of their own */
     uint32_t current_at; /* `current` is this dim as of that many merges */
     dim current;
@@ -39,12 +46,16 @@ struct dim_node {
 enum symbol_source {
     SYMBOL_INPUT_AXIS,  /* dim `axis` of graph input `input` */
     SYMBOL_INPUT_VALUE, /* element `axis` (flat) of graph input `input`, which is a host input */
+    SYMBOL_WORD,        /* element `axis` (flat) of the value `word`, computed by the model */
+    SYMBOL_BOUND,       /* the most that a word may be, stated by whoever runs the model */
 };
 
 struct symbol {
     const char *name; /* the model's own dim_param, or NULL; untrusted text, for messages and --dim only */
     enum symbol_source source;
     uint32_t input, axis;
+    uint32_t word; /* WORD: value of the graph */
+    dim bound;     /* WORD: never less than its value; made before it */
     int64_t low, high; /* inclusive; sizes start at 0 .. INT64_MAX >> 16 */
     int64_t hint;      /* the size to plan for */
     dim replacement;   /* after a merge: what this symbol equals; DIM_NONE: itself */
@@ -109,6 +120,14 @@ void dim_merge_names(struct dims *dims, dim a, dim b, const struct location *loc
 void dims_fix_symbols(struct dims *dims);
 /* The dim with all merges applied. */
 dim dim_current(struct dims *dims, dim d);
+
+/* With all merges applied, it hangs on a word. */
+bool dim_hangs_on_word(struct dims *dims, dim d);
+/* Adds the words (symbols' numbers) that it hangs on, each once, to the `count` that are there; at most `limit`.
+ * False: there are more. */
+bool dim_words(struct dims *dims, dim d, uint32_t *symbols, uint32_t *count, uint32_t limit);
+/* The dim that is the symbol itself. */
+dim dim_of_symbol(struct dims *dims, uint32_t symbol);
 
 /* The value under the given symbol values (indexed by symbol; merged ones are read through their
  * replacement). False on overflow or division by zero. */

@@ -45,6 +45,37 @@ bool dim_divisible(const struct dims *dims, dim a, int64_t divisor)
     return a != DIM_NONE && divisor > 0 && value_divisible(dims, a, 1, divisor);
 }
 
+bool dim_hangs_on_word(struct dims *dims, dim d)
+{
+    d = dim_current(dims, d);
+    return d != DIM_NONE && dims->nodes.items[d].word;
+}
+
+static bool collect_words(const struct dims *dims, dim d, uint32_t *symbols, uint32_t *count, uint32_t limit)
+{
+    const struct dim_node *node = &dims->nodes.items[d];
+    if (!node->word)
+        return true;
+    for (uint32_t i = 0; i < node->count; i++)
+        if (!collect_words(dims, node->arguments[i], symbols, count, limit))
+            return false;
+    if (node->op != DIM_SYMBOL)
+        return true;
+    for (uint32_t i = 0; i < *count; i++)
+        if (symbols[i] == node->value)
+            return true;
+    if (*count == limit)
+        return false;
+    symbols[(*count)++] = (uint32_t)node->value;
+    return true;
+}
+
+bool dim_words(struct dims *dims, dim d, uint32_t *symbols, uint32_t *count, uint32_t limit)
+{
+    d = dim_current(dims, d);
+    return d == DIM_NONE || collect_words(dims, d, symbols, count, limit);
+}
+
 /* ---- evaluation
  * -------------------------------------------------------------------------------------------------- */
 

@@ -148,6 +148,36 @@ void graph_replace_uses(struct graph *graph, value_id old, value_id new_value)
     for (uint32_t i = 0; i < graph->outputs.count; i++)
         if (graph->outputs.items[i].value == old)
             graph->outputs.items[i].value = new_value;
+    for (uint32_t i = 0; i < graph->dims.symbols.count; i++)
+        if (graph->dims.symbols.items[i].word == old)
+            graph->dims.symbols.items[i].word = new_value;
+}
+
+bool graph_is_word(const struct graph *graph, value_id value)
+{
+    for (uint32_t i = 0; i < graph->dims.symbols.count; i++)
+        if (graph->dims.symbols.items[i].source == SYMBOL_WORD && graph->dims.symbols.items[i].word == value)
+            return true;
+    return false;
+}
+
+bool graph_settle_words(struct graph *graph, value_id value)
+{
+    enum { MOST = 64 };
+    int64_t elements[MOST];
+    uint32_t count = 0;
+    bool possible = true;
+    if (!graph_is_word(graph, value) || !value_constant_ints(graph, value, elements, MOST, &count))
+        return true;
+    for (uint32_t i = 0; i < graph->dims.symbols.count && possible; i++) {
+        const struct symbol symbol = graph->dims.symbols.items[i];
+        if (symbol.source != SYMBOL_WORD || symbol.word != value || symbol.axis >= count)
+            continue;
+        possible = elements[symbol.axis] >= symbol.low && elements[symbol.axis] <= symbol.high &&
+                   dim_merge(&graph->dims, dim_of_symbol(&graph->dims, i),
+                             dim_constant(&graph->dims, elements[symbol.axis]), NULL);
+    }
+    return possible;
 }
 
 void graph_remove_node(struct graph *graph, node_id node)

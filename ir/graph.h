@@ -129,6 +129,13 @@ struct graph_output {
     const char *name; /* the model's */
 };
 
+/* What --dim says of a size that the model computes: known by name only when inference finds it. */
+struct size_wish {
+    const char *name;
+    int64_t low, high, hint;
+    bool used;
+};
+
 struct alias { /* output `output` lives in the buffer of input `input` (--alias) */
     uint32_t output, input;
 };
@@ -143,6 +150,7 @@ struct graph {
     VEC(value_id) inputs;
     VEC(struct graph_output) outputs;
     VEC(struct alias) aliases;
+    VEC(struct size_wish) wishes;
     const char *producer; /* the model's producer_name, untrusted, may be NULL */
     int64_t opset;        /* of the default domain, for `info` */
 };
@@ -177,6 +185,10 @@ value_id graph_add_argument(struct graph *graph, region_id region, enum dtype dt
 void graph_add_output(struct graph *graph, value_id value, const char *name);
 /* Every use of `old` (node inputs, region results, graph outputs) becomes `new`. */
 void graph_replace_uses(struct graph *graph, value_id old, value_id new_value);
+/* Elements of the value are sizes (SYMBOL_WORD). */
+bool graph_is_word(const struct graph *graph, value_id value);
+/* The value has become a constant: sizes that its elements are become numbers. False: a size cannot be what it is. */
+bool graph_settle_words(struct graph *graph, value_id value);
 void graph_remove_node(struct graph *graph, node_id node);
 /* Drops removed nodes from the region lists. */
 void graph_sweep(struct graph *graph);

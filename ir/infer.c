@@ -398,6 +398,13 @@ static void refresh_graph(struct infer *infer)
     }
 }
 
+bool infer_refresh_graph(struct graph *graph, struct diagnostics *diagnostics)
+{
+    struct infer infer = {.graph = graph, .diagnostics = diagnostics};
+    refresh_graph(&infer);
+    return infer.failures == 0;
+}
+
 /* The bodies of control-flow nodes are walked from their infer functions, so regions nest here as deep as they do in the
  * graph, which the importer and the parser bound. */
 void infer_region(struct infer *infer, region_id region)

@@ -30,6 +30,9 @@ bool infer_graph(struct graph *graph, struct diagnostics *diagnostics);
 
 typedef bool infer_function(struct infer *infer, node_id node); /* infer_<shape>: see infer_internal.h */
 
+/* Every dim of the graph with all merges applied. False: one is no longer representable (reported). */
+bool infer_refresh_graph(struct graph *graph, struct diagnostics *diagnostics);
+
 /* The known elements of a value (constants are read on demand); NULL when none is known. Elements may be
  * DIM_NONE. */
 const dim *infer_value_contents(struct infer *infer, value_id value, uint32_t *count);

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { MAX_BEHIND = 512 };
+enum { MAX_BEHIND = 512, MAX_WORDS = 16 /* of one value */ };
 
 static bool small_type(const struct infer *infer, const struct tensor_type *type, int64_t *elements)
 {
@@ -294,6 +294,125 @@ static bool assume_not_empty(struct infer *infer, const struct behind *behind)
     return changed;
 }
 
+/* ---- words
+ * ----------------------------------------------------------------------------------------------------- */
+
+/* What --dim says of the size. */
+static struct size_wish *find_wish(struct infer *infer, const char *name)
+{
+    for (uint32_t i = 0; name && i < infer->graph->wishes.count; i++)
+        if (strcmp(infer->graph->wishes.items[i].name, name) == 0)
+            return &infer->graph->wishes.items[i];
+    return NULL;
+}
+
+/* The value's own name, or its node's; with the element's number where it has more than one. */
+static const char *word_name(struct infer *infer, value_id id, uint32_t element)
+{
+    const struct value *value = graph_value(infer->graph, id);
+    const struct location *location =
+        value->kind == VALUE_RESULT ? graph_node(infer->graph, value->producer)->location : NULL;
+    const char *name = value->name;
+    if (!name && location)
+        name = location->name && *location->name
+                   ? location->name
+                   : arena_printf(infer->graph->arena, "#%u", location->number);
+    if (!name || value->type.rank == 0)
+        return name;
+    return arena_printf(infer->graph->arena, "%s[%u]", name, element);
+}
+
+dim infer_word(struct infer *infer, value_id value, uint32_t element, dim bound, const char *name)
+{
+    struct dims *dims = &infer->graph->dims;
+    uint32_t count = 0;
+    const dim *known = infer_value_contents(infer, value, &count);
+    if (known && element < count && known[element] != DIM_NONE)
+        return dim_current(dims, known[element]);
+    for (uint32_t i = 0; i < dims->symbols.count; i++)
+        if (dims->symbols.items[i].source == SYMBOL_WORD && dims->symbols.items[i].word == value &&
+            dims->symbols.items[i].axis == element)
+            return dim_current(dims, dim_of_symbol(dims, i));
+    struct symbol symbol = {.name = name ? name : word_name(infer, value, element),
+                            .source = SYMBOL_WORD,
+                            .axis = element,
+                            .word = value,
+                            .high = INT64_MAX >> 16,
+                            .hint = bound == DIM_NONE ? 1 : dim_hint(dims, bound)};
+    struct size_wish *wish = find_wish(infer, symbol.name);
+    if (wish) {
+        wish->used = true;
+        symbol.low = wish->low;
+        symbol.high = wish->high;
+        symbol.hint = wish->hint;
+        const dim most = dim_constant(dims, wish->high);
+        bound = bound == DIM_NONE ? most : dim_min(dims, bound, most);
+    }
+    symbol.bound = bound;
+    if (bound == DIM_NONE)
+        symbol.bound = dim_symbol(dims, &(struct symbol){.name = symbol.name,
+                                                         .source = SYMBOL_BOUND,
+                                                         .high = symbol.high,
+                                                         .hint = 1});
+    return dim_symbol(dims, &symbol);
+}
+
+/* The elements of the value that are not known become words. */
+static void become_words(struct infer *infer, value_id id, uint32_t count)
+{
+    dim contents[MAX_WORDS];
+    const struct value *value = graph_value(infer->graph, id);
+    for (uint32_t i = 0; i < count; i++)
+        contents[i] = value->contents && i < value->content_count ? value->contents[i] : DIM_NONE;
+    for (uint32_t i = 0; i < count; i++)
+        if (contents[i] == DIM_NONE)
+            contents[i] = infer_word(infer, id, i, DIM_NONE, NULL);
+    graph_value(infer->graph, id)->contents =
+        arena_copy(infer->graph->arena, contents, count * sizeof *contents);
+    graph_value(infer->graph, id)->content_count = count;
+}
+
+/* Integers that the model computes, few of them. */
+static bool may_be_words(const struct infer *infer, value_id id, int64_t *elements)
+{
+    const struct value *value = graph_value(infer->graph, id);
+    return (value->kind == VALUE_RESULT || value->kind == VALUE_ARGUMENT) &&
+           dtype_is_integer(value->type.dtype) && dtype_bits(value->type.dtype) >= 8 &&
+           small_type(infer, &value->type, elements) && *elements > 0 && *elements <= MAX_WORDS;
+}
+
+/* None of what it is computed from may still become words: those are found first, so that what several shapes hang on
+ * is one size in all of them. */
+static bool stands_first(const struct infer *infer, const struct behind *behind, value_id id)
+{
+    int64_t elements;
+    const struct value *value = graph_value(infer->graph, id);
+    if (value->kind != VALUE_RESULT)
+        return true;
+    const struct node *node = graph_node(infer->graph, value->producer);
+    for (uint32_t i = 0; i < behind->count; i++) {
+        if (behind->done[i] || !may_be_words(infer, behind->ids[i], &elements))
+            continue;
+        for (uint32_t k = 0; k < node->input_count; k++)
+            if (node->inputs[k] == behind->ids[i])
+                return false;
+    }
+    return true;
+}
+
+static bool make_words(struct infer *infer, struct behind *behind)
+{
+    int64_t elements;
+    for (uint32_t i = behind->count; i-- > 0;)
+        if (!behind->done[i] && may_be_words(infer, behind->ids[i], &elements) &&
+            stands_first(infer, behind, behind->ids[i])) {
+            become_words(infer, behind->ids[i], (uint32_t)elements);
+            behind->done[i] = true;
+            return true;
+        }
+    return false;
+}
+
 /* Makes small graph inputs behind the value host inputs and finds the contents of what lies between. */
 static void demand_contents(struct infer *infer, value_id id)
 {
@@ -308,6 +427,8 @@ static void demand_contents(struct infer *infer, value_id id)
     }
     find_behind(infer, behind);
     if (!behind->done[0] && assume_not_empty(infer, behind))
+        find_behind(infer, behind);
+    while (!behind->done[0] && make_words(infer, behind))
         find_behind(infer, behind);
 }
 
@@ -410,7 +531,8 @@ static void settle_node(struct infer *infer, node_id node, const bool *is_output
     if (n->removed || n->output_count != 1 || n->body_count)
         return;
     struct value *value = graph_value(infer->graph, n->outputs[0]);
-    if (!all_known(value->contents, value->content_count) || value->content_count == 0)
+    if (!all_known(value->contents, value->content_count) || value->content_count == 0 ||
+        graph_is_word(infer->graph, n->outputs[0])) /* what holds a size cannot be made of it */
         return;
     if (!is_output[n->outputs[0]] && settle_constant(infer, node, value))
         return;

@@ -43,6 +43,9 @@ bool infer_equal(struct infer *infer, node_id node, dim a, dim b, const char *wh
 /* The elements of an input that is a vector or scalar of integers and feeds a shape: all known, or E0304.
  * Small graph inputs behind it become host inputs. */
 const dim *infer_shape_input(struct infer *infer, node_id node, uint32_t input, uint32_t *count);
+/* The size that element `element` of a value is, a word (ir/dims.h), or what is known of it. `bound`: it is never more; DIM_NONE:
+ * whoever runs the model says. `name`: by which --dim calls it, or NULL. */
+dim infer_word(struct infer *infer, value_id value, uint32_t element, dim bound, const char *name);
 /* The same for elements that must be constants. */
 bool infer_constant_input(struct infer *infer, node_id node, uint32_t input, int64_t *values, uint32_t limit,
                           uint32_t *count);

@@ -166,6 +166,34 @@ bool infer_scatter_elements(struct infer *infer, node_id node)
     return true;
 }
 
+/* ---- NonZero
+ * ----------------------------------------------------------------------------------------------------- */
+
+/* The count is a size of the result: the model's own, never more than there are elements. */
+bool infer_non_zero(struct infer *infer, node_id node)
+{
+    struct dims *dims = &infer->graph->dims;
+    const struct tensor_type *x = infer_input(infer, node, 0), *places = infer_input(infer, node, 1);
+    const struct tensor_type *count = infer_input(infer, node, 2);
+    const dim all = tensor_elements(dims, x);
+    const value_id result = graph_node(infer->graph, node)->outputs[0];
+    const char *name = graph_value(infer->graph, result)->name;
+    if (!infer_takes(infer, node, 1, DTYPE_BIT(I64)) || !infer_takes(infer, node, 2, DTYPE_BIT(I64)))
+        return false;
+    if (all == DIM_NONE)
+        return infer_fail(infer, node, DIAG_limit_exceeded, "the number of elements overflows");
+    if (places->rank != 1 || count->rank != 0 || dim_equal(dims, places->dims[0], all) != 1)
+        return infer_fail(infer, node, DIAG_wrong_shape, "places are %s and the count is %s for %s",
+                          infer_type_text(infer, places), infer_type_text(infer, count),
+                          infer_type_text(infer, x));
+    const dim result_dims[2] = {
+        dim_constant(dims, x->rank),
+        infer_word(infer, graph_node(infer->graph, node)->inputs[2], 0, all,
+                   name ? arena_printf(infer->graph->arena, "%s[1]", name) : NULL)};
+    infer_set(infer, node, 0, DTYPE_I64, 2, result_dims);
+    return true;
+}
+
 /* ---- Pad
  * ---------------------------------------------------------------------------------------------------------
  */

@@ -24,6 +24,7 @@ struct parser {
     const char *start, *at;
     struct named_value *slots; /* open addressing */
     uint32_t slot_count, named;
+    VEC(struct named_value) words; /* symbols by number, and the values that hold them: defined later */
     bool failed;
 };
 
@@ -324,36 +325,68 @@ static bool need_attribute(struct parser *p, const char *name, struct attribute 
 /* ---- statements
  * -------------------------------------------------------------------------------------------------- */
 
-static bool parse_symbol(struct parser *p)
+static bool need_range(struct parser *p, struct symbol *symbol)
 {
     const int64_t most = INT64_MAX >> 2;
-    struct symbol symbol = {.name = NULL};
-    char word[MAX_WORD];
-    if (!take_word(p, word) || word[0] != 's' ||
-        strtoul(word + 1, NULL, 10) != (unsigned long)p->graph->dims.symbols.count)
-        return fail(p, "the next symbol, in order");
-    symbol.name = take_quoted(p);
-    if (!need(p, ":") || !need(p, "input") || !need_index(p, &symbol.input))
+    if (!need_int(p, &symbol->low) || !need(p, "..") || !need_int(p, &symbol->high))
         return false;
-    symbol.source = take(p, "value") ? SYMBOL_INPUT_VALUE : SYMBOL_INPUT_AXIS;
-    if (symbol.source == SYMBOL_INPUT_AXIS && !need(p, "axis"))
+    symbol->hint = symbol->low;
+    if (take(p, ", hint") && !need_int(p, &symbol->hint))
         return false;
-    if (!need_index(p, &symbol.axis) || !need(p, ",") || !need_int(p, &symbol.low) || !need(p, "..") ||
-        !need_int(p, &symbol.high))
-        return false;
-    symbol.hint = symbol.low;
-    if (take(p, ",") && (!need(p, "hint") || !need_int(p, &symbol.hint)))
-        return false;
-    if (symbol.low > symbol.high || symbol.low < -most || symbol.high > most)
-        return fail(p, "a range");
-    dim_symbol(&p->graph->dims, &symbol);
-    return true;
+    return (symbol->low <= symbol->high && symbol->low >= -most && symbol->high <= most) || fail(p, "a range");
 }
 
 static bool need_dim(struct parser *p, dim *d)
 {
     skip_space(p);
     return !p->failed && (dim_parse(&p->graph->dims, &p->at, d) || fail(p, "a dim"));
+}
+
+static bool parse_word(struct parser *p, struct symbol *symbol)
+{
+    char word[MAX_WORD] = "";
+    symbol->source = SYMBOL_WORD;
+    if (!take(p, "_") && !need_value_name(p, word))
+        return false;
+    const struct named_value named = {arena_string(p->arena, word), p->graph->dims.symbols.count};
+    if (*word)
+        vec_push(p->arena, &p->words, named);
+    return need_index(p, &symbol->axis) && need(p, ",") && need_range(p, symbol) && need(p, ",") &&
+           need(p, "most") && need_dim(p, &symbol->bound);
+}
+
+static bool parse_input_symbol(struct parser *p, struct symbol *symbol)
+{
+    if (!need(p, "input") || !need_index(p, &symbol->input))
+        return false;
+    symbol->source = take(p, "value") ? SYMBOL_INPUT_VALUE : SYMBOL_INPUT_AXIS;
+    if (symbol->source == SYMBOL_INPUT_AXIS && !need(p, "axis"))
+        return false;
+    return need_index(p, &symbol->axis) && need(p, ",") && need_range(p, symbol);
+}
+
+static bool parse_symbol(struct parser *p)
+{
+    struct symbol symbol = {.name = NULL};
+    char word[MAX_WORD];
+    if (!take_word(p, word) || word[0] != 's' ||
+        strtoul(word + 1, NULL, 10) != (unsigned long)p->graph->dims.symbols.count)
+        return fail(p, "the next symbol, in order");
+    symbol.name = take_quoted(p);
+    if (!need(p, ":"))
+        return false;
+    if (take(p, "word")) {
+        if (!parse_word(p, &symbol))
+            return false;
+    } else if (take(p, "bound")) {
+        symbol.source = SYMBOL_BOUND;
+        if (!need_range(p, &symbol))
+            return false;
+    } else if (!parse_input_symbol(p, &symbol)) {
+        return false;
+    }
+    dim_symbol(&p->graph->dims, &symbol);
+    return true;
 }
 
 static bool parse_guard(struct parser *p)
@@ -619,6 +652,12 @@ bool graph_parse(struct arena *arena, struct diagnostics *diagnostics, const cha
     while (!p.failed && !take(&p, "}"))
         if (!skip_comment(&p) && !parse_statement(&p))
             return false;
+    for (uint32_t i = 0; i < p.words.count; i++) {
+        const struct named_value *slot = p.slot_count ? find_slot(&p, p.words.items[i].name) : NULL;
+        if (!slot || !slot->id)
+            return fail(&p, "the value that holds a size");
+        p.graph->dims.symbols.items[p.words.items[i].id].word = slot->id;
+    }
     while (skip_comment(&p))
         continue;
     if (!p.failed && *p.at)

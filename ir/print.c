@@ -26,6 +26,19 @@ static void put_value(struct printer *p, value_id id)
     text_printf(p->out, "%%%" PRIu32, p->numbers[id]);
 }
 
+/* The value that holds a size; `_` where it is no longer computed. */
+static void put_word(struct printer *p, const struct symbol *symbol)
+{
+    const struct value *value = graph_value(p->graph, symbol->word);
+    const bool gone = value->kind == VALUE_RESULT && graph_node(p->graph, value->producer)->removed;
+    text_put(p->out, " : word ");
+    put_value(p, gone || value->kind == VALUE_CONSTANT ? 0 : symbol->word);
+    text_printf(p->out, " %" PRIu32 ", %" PRId64 "..%" PRId64 ", hint %" PRId64 ", most ", symbol->axis,
+                symbol->low, symbol->high, symbol->hint);
+    dim_print(&p->graph->dims, symbol->bound, p->out);
+    text_put(p->out, "\n");
+}
+
 static void put_name(struct printer *p, const char *name)
 {
     if (!p->names || !name)
@@ -209,6 +222,15 @@ static void put_symbols(struct printer *p)
         const struct symbol *symbol = &dims->symbols.items[i];
         text_printf(p->out, "  dim s%" PRIu32, i);
         put_name(p, symbol->name);
+        if (symbol->source == SYMBOL_WORD) {
+            put_word(p, symbol);
+            continue;
+        }
+        if (symbol->source == SYMBOL_BOUND) {
+            text_printf(p->out, " : bound %" PRId64 "..%" PRId64 ", hint %" PRId64 "\n", symbol->low,
+                        symbol->high, symbol->hint);
+            continue;
+        }
         text_printf(p->out,
                     " : input %" PRIu32 " %s %" PRIu32 ", %" PRId64 "..%" PRId64 ", hint %" PRId64 "\n",
                     symbol->input, symbol->source == SYMBOL_INPUT_AXIS ? "axis" : "value", symbol->axis,

@@ -8,6 +8,7 @@
  * bundle is written. Random nodes never fold. The pass reads constants' bytes; it changes none. */
 #include "passes/passes.h"
 
+#include "ir/infer.h"
 #include "ir/interp.h"
 #include "ir/provenance.h"
 
@@ -61,6 +62,21 @@ static void become_constant(struct graph *graph, value_id id, const struct blob 
     value->blob = blob;
     value->producer = 0;
     value->index = 0;
+}
+
+/* A size that the model computes is known: sizes of the values behind it follow. */
+static bool settle_words(struct folder *folder, value_id id, const struct location *location)
+{
+    struct graph *graph = folder->context->graph;
+    if (!graph_is_word(graph, id))
+        return true;
+    if (!graph_settle_words(graph, id)) {
+        diag_error(folder->context->diagnostics, DIAG_wrong_shape, location,
+                   "a size that it computes is outside of what the model allows");
+        return false;
+    }
+    graph_freeze(graph, id, location, "a size");
+    return infer_refresh_graph(graph, folder->context->diagnostics);
 }
 
 static bool fold_known_contents(struct folder *folder, value_id id)
@@ -229,8 +245,12 @@ static bool fold_node(struct folder *folder, node_id id)
         folder->bytes_left -= fold.bytes[i];
         become_constant(graph, fold.values[i], blob_of_bytes(graph, results[i], fold.bytes[i]));
     }
+    const struct location *location = graph_node(graph, id)->location;
     graph_remove_node(graph, id);
     folder->context->changes++;
+    for (uint32_t i = fold.inputs; i < fold.count; i++)
+        if (!settle_words(folder, fold.values[i], location))
+            return false;
     return true;
 }
 
@@ -240,7 +260,8 @@ static bool visit(struct folder *folder, node_id id)
     const struct node *node = graph_node(graph, id);
     if (node->removed)
         return true;
-    if (node->output_count == 1 && !node->body_count && !(op_facts(node->op)->traits & OP_RANDOM)) {
+    if (node->output_count == 1 && !node->body_count && !(op_facts(node->op)->traits & OP_RANDOM) &&
+        !graph_is_word(graph, node->outputs[0])) {
         if (fold_known_contents(folder, node->outputs[0])) {
             graph_remove_node(graph, id);
             folder->context->changes++;

@@ -35,6 +35,10 @@ void forward_apply(const struct forward *forward, struct graph *graph)
         for (uint32_t i = 0; i < region->results.count; i++)
             region->results.items[i] = forward_of(forward, region->results.items[i]);
     }
+    for (uint32_t i = 0; i < graph->dims.symbols.count; i++) {
+        struct symbol *symbol = &graph->dims.symbols.items[i];
+        symbol->word = forward_of(forward, symbol->word);
+    }
     for (uint32_t i = 0; i < graph->outputs.count; i++)
         graph->outputs.items[i].value = forward_of(forward, graph->outputs.items[i].value);
 }

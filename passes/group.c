@@ -115,6 +115,8 @@ bool group_region(struct graph *graph, region_id region, const struct target_ser
         .stored_by = arena_new_array(arena, struct unit *, values),
         .position = arena_new_array(arena, uint32_t, graph->nodes.count),
     };
+    for (uint32_t i = 0; i < graph->dims.symbols.count; i++)
+        grouper.has_words = grouper.has_words || graph->dims.symbols.items[i].source == SYMBOL_WORD;
     *out = (struct grouping){0};
     exprs_init(grouper.pool, arena, &graph->dims);
     find_readers(&grouper);

@@ -113,7 +113,7 @@ static bool try_append(struct grouper *grouper, struct unit *consumer, uint32_t 
         return false;
     struct unit *merged = merge(&append, rows);
     if (unit_buffers_used(grouper, merged) > GROUP_BUFFERS || merged->nodes.count > GROUP_NODES ||
-        !unit_fits(grouper, merged))
+        unit_needs_itself(grouper, merged) || !unit_fits(grouper, merged))
         return false;
     unit_commit(grouper, rows, merged);
     unit_kill(grouper, consumer);
@@ -128,7 +128,7 @@ bool append_to_rows(struct grouper *grouper, struct unit *unit)
         if (unit->body.nests.items[0].stores[i].indices)
             return false;
     for (uint32_t b = 0; b < unit->body.buffers.count; b++) {
-        if (!unit->used.items[b] || unit->body.buffers.items[b].role != BUFFER_INPUT)
+        if (!unit->loaded.items[b] || unit->body.buffers.items[b].role != BUFFER_INPUT)
             continue;
         struct unit *producer = grouper->stored_by[unit->values.items[b]];
         if (producer && producer != unit && try_append(grouper, unit, b, producer))

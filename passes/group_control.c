@@ -18,6 +18,28 @@ static void read_value(struct walk *walk, value_id value)
     vec_push(walk->grouper->arena, &walk->out->values, value);
 }
 
+static void read_size(void *user, value_id value)
+{
+    read_value(user, value);
+}
+
+/* Calls back for the values that hold sizes of its inputs, results and attributes. */
+static void each_node_size(struct grouper *grouper, const struct node *node,
+                           void (*visit)(void *user, value_id value), void *user)
+{
+    const struct graph *graph = grouper->graph;
+    for (uint32_t i = 0; i < node->input_count + node->output_count; i++) {
+        const value_id id =
+            i < node->input_count ? node->inputs[i] : node->outputs[i - node->input_count];
+        const struct tensor_type *type = &graph_value(graph, id)->type;
+        if (id && type->rank > 0)
+            each_size(grouper, type->dims, (uint32_t)type->rank, visit, user);
+    }
+    for (uint32_t i = 0; i < node->attribute_count; i++)
+        if (node->attributes[i].kind == ATTR_DIMS)
+            each_size(grouper, node->attributes[i].dims, node->attributes[i].count, visit, user);
+}
+
 /* Definitions stand before uses, so one walk in order tells what comes from outside. Nesting is bounded by
  * the importer. */
 static void walk_node(struct walk *walk, const struct node *node)
@@ -25,6 +47,7 @@ static void walk_node(struct walk *walk, const struct node *node)
     const struct graph *graph = walk->grouper->graph;
     for (uint32_t i = 0; i < node->input_count; i++)
         read_value(walk, node->inputs[i]);
+    each_node_size(walk->grouper, node, read_size, walk);
     for (uint32_t b = 0; b < node->body_count; b++) {
         const struct region *body = &graph->regions.items[node->bodies[b]];
         for (uint32_t i = 0; i < body->arguments.count; i++)
@@ -42,6 +65,20 @@ static void walk_node(struct walk *walk, const struct node *node)
     }
 }
 
+struct plain_reads {
+    struct grouper *grouper;
+    struct reads *out;
+};
+
+static void read_once(void *user, value_id value)
+{
+    const struct plain_reads *plain = user;
+    for (uint32_t i = 0; i < plain->out->values.count; i++)
+        if (plain->out->values.items[i] == value)
+            return;
+    vec_push(plain->grouper->arena, &plain->out->values, value);
+}
+
 void node_reads(struct grouper *grouper, node_id id, struct reads *out)
 {
     const struct node *node = graph_node(grouper->graph, id);
@@ -52,13 +89,11 @@ void node_reads(struct grouper *grouper, node_id id, struct reads *out)
         walk_node(&walk, node);
         return;
     }
-    for (uint32_t i = 0; i < node->input_count; i++) {
-        bool first = node->inputs[i] != 0;
-        for (uint32_t k = 0; k < i && first; k++)
-            first = node->inputs[k] != node->inputs[i];
-        if (first)
-            vec_push(grouper->arena, &out->values, node->inputs[i]);
-    }
+    struct plain_reads plain = {grouper, out};
+    for (uint32_t i = 0; i < node->input_count; i++)
+        if (node->inputs[i])
+            read_once(&plain, node->inputs[i]);
+    each_node_size(grouper, node, read_once, &plain);
 }
 
 static void add_buffer(struct grouper *grouper, struct unit *unit, enum buffer_role role, value_id value)
@@ -66,6 +101,7 @@ static void add_buffer(struct grouper *grouper, struct unit *unit, enum buffer_r
     (void)definition_buffer(&unit->body, role, graph_value(grouper->graph, value)->type);
     vec_push(grouper->arena, &unit->values, value);
     vec_push(grouper->arena, &unit->used, true);
+    vec_push(grouper->arena, &unit->loaded, true);
 }
 
 struct unit *unit_of_control(struct grouper *grouper, node_id id)

@@ -232,7 +232,7 @@ static bool is_cheap_copy(struct grouper *grouper, const struct unit *producer)
     if (unit_cost(grouper, producer) > COPY_COST || !result)
         return false;
     for (uint32_t b = 0; b < producer->body.buffers.count; b++) {
-        if (!producer->used.items[b] || producer->body.buffers.items[b].role != BUFFER_INPUT)
+        if (!producer->loaded.items[b] || producer->body.buffers.items[b].role != BUFFER_INPUT)
             continue;
         const dim input = tensor_elements(dims, &producer->body.buffers.items[b].type);
         if (!input || dim_less(dims, result, input) != 0)
@@ -354,7 +354,7 @@ static bool store_through_view(struct grouper *grouper, const struct unit *consu
 void pull_producers(struct grouper *grouper, struct unit *unit, bool views_only)
 {
     for (uint32_t b = 0; b < unit->body.buffers.count; b++) {
-        if (unit->body.buffers.items[b].role != BUFFER_INPUT || !unit->used.items[b])
+        if (unit->body.buffers.items[b].role != BUFFER_INPUT || !unit->loaded.items[b])
             continue;
         const value_id value = unit->values.items[b];
         struct unit *producer = grouper->stored_by[value];

@@ -158,6 +158,7 @@ static uint32_t add_output(struct grouper *grouper, struct unit *unit, value_id 
                           storage_type(&grouper->graph->dims, grouper->arena, &graph_value(grouper->graph, value)->type));
     vec_push(grouper->arena, &unit->values, value);
     vec_push(grouper->arena, &unit->used, true);
+    vec_push(grouper->arena, &unit->loaded, true);
     return buffer;
 }
 
@@ -174,7 +175,7 @@ static bool finish(struct push *push, struct unit *producer)
         merged->last = consumer->last;
     if (merged->body.nests.items[push->nest].store_count > GROUP_STORES ||
         unit_buffers_used(grouper, merged) > GROUP_BUFFERS || merged->nodes.count > GROUP_NODES ||
-        unit_cost(grouper, merged) > GROUP_COST)
+        unit_cost(grouper, merged) > GROUP_COST || unit_needs_itself(grouper, merged))
         return false;
     if (unit_fits(grouper, producer) && !unit_fits(grouper, merged))
         return false;
@@ -258,7 +259,7 @@ bool push_into_producer(struct grouper *grouper, struct unit *unit)
         struct unit *best = NULL;
         value_id value = 0;
         for (uint32_t b = 0; b < unit->body.buffers.count; b++) {
-            if (!unit->used.items[b] || unit->body.buffers.items[b].role != BUFFER_INPUT)
+            if (!unit->loaded.items[b] || unit->body.buffers.items[b].role != BUFFER_INPUT)
                 continue;
             struct unit *producer = grouper->stored_by[unit->values.items[b]];
             bool skip = !producer || producer == unit || producer->view;

@@ -62,6 +62,87 @@ void each_unit_load(struct grouper *grouper, const struct unit *unit,
     }
 }
 
+/* ---- sizes that the model computes
+ * -------------------------------------------------------------------------------------- */
+
+void each_size(struct grouper *grouper, const dim *dims, uint32_t count,
+               void (*visit)(void *user, value_id value), void *user)
+{
+    enum { MOST = 64 };
+    struct dims *table = &grouper->graph->dims;
+    uint32_t symbols[MOST];
+    for (uint32_t i = 0; i < count && grouper->has_words; i++) {
+        uint32_t words = 0;
+        (void)dim_words(table, dims[i], symbols, &words, MOST);
+        for (uint32_t k = 0; k < words; k++)
+            visit(user, table->symbols.items[symbols[k]].word);
+    }
+}
+
+struct sizes {
+    struct grouper *grouper;
+    void (*visit)(void *user, value_id value);
+    void *user;
+};
+
+static void sizes_of_expression(struct grouper *grouper, expr root, const struct sizes *sizes)
+{
+    VEC(expr) todo = {0};
+    if (see(grouper, root))
+        vec_push(grouper->arena, &todo, root);
+    while (todo.count) {
+        const struct expr_node *node = expr_at(grouper->pool, todo.items[--todo.count]);
+        const dim d = node->op == EXPR_DIM ? (dim)node->value : node->op == EXPR_AXIS ? node->extent : DIM_NONE;
+        if (d != DIM_NONE)
+            each_size(grouper, &d, 1, sizes->visit, sizes->user);
+        for (uint32_t i = 0; i < node->count; i++)
+            if (see(grouper, node->arguments[i]))
+                vec_push(grouper->arena, &todo, node->arguments[i]);
+    }
+}
+
+/* Of its domains, its expressions and the buffers that it loads or stores. */
+static void each_unit_size(struct grouper *grouper, const struct unit *unit,
+                           void (*visit)(void *user, value_id value), void *user)
+{
+    const struct sizes sizes = {grouper, visit, user};
+    if (!grouper->has_words || unit->kind == UNIT_CONTROL)
+        return;
+    grouper->stamp++;
+    for (uint32_t n = 0; n < unit->body.nests.count; n++) {
+        const struct nest *nest = &unit->body.nests.items[n];
+        each_size(grouper, nest->extents, nest->rank + nest->reduce_rank, visit, user);
+        for (uint32_t i = 0; i < nest->reduction_count; i++)
+            sizes_of_expression(grouper, nest->reductions[i].body, &sizes);
+        for (uint32_t i = 0; i < nest->store_count; i++) {
+            const struct nest_store *store = &nest->stores[i];
+            sizes_of_expression(grouper, store->value, &sizes);
+            sizes_of_expression(grouper, store->condition, &sizes);
+            const int rank = unit->body.buffers.items[store->buffer].type.rank;
+            for (int k = 0; store->indices && k < rank; k++)
+                sizes_of_expression(grouper, store->indices[k], &sizes);
+        }
+    }
+    for (uint32_t b = 0; b < unit->body.buffers.count; b++)
+        if (unit->loaded.items[b] && unit->body.buffers.items[b].type.rank > 0)
+            each_size(grouper, unit->body.buffers.items[b].type.dims,
+                      (uint32_t)unit->body.buffers.items[b].type.rank, visit, user);
+}
+
+struct own_sizes {
+    const struct unit *unit;
+    bool found;
+};
+
+static void compare_size(void *user, value_id value)
+{
+    struct own_sizes *own = user;
+    for (uint32_t b = 0; b < own->unit->body.buffers.count; b++)
+        if (own->unit->values.items[b] == value && own->unit->loaded.items[b] &&
+            own->unit->body.buffers.items[b].role == BUFFER_OUTPUT)
+            own->found = true;
+}
+
 void unit_rewrite(struct grouper *grouper, struct unit *unit, leaf_function *leaf, void *user)
 {
     struct exprs *pool = grouper->pool;
@@ -151,6 +232,7 @@ static void bind_values(struct grouper *grouper, struct unit *unit, node_id id)
     for (uint32_t b = 0; b < count; b++) {
         buffers[b] = b;
         vec_push(grouper->arena, &unit->used, true);
+        vec_push(grouper->arena, &unit->loaded, true);
         if (unit->body.buffers.items[b].role != BUFFER_INPUT)
             continue;
         for (uint32_t other = 0; other < b && buffers[b] == b; other++)
@@ -166,19 +248,50 @@ static void bind_values(struct grouper *grouper, struct unit *unit, node_id id)
 static void mark_load(void *user, const struct expr_node *load)
 {
     struct unit *unit = user;
-    unit->used.items[load->value] = true;
+    unit->loaded.items[load->value] = true;
+}
+
+static void find_loaded(struct grouper *grouper, struct unit *unit)
+{
+    if (unit->kind == UNIT_CONTROL)
+        return; /* all are */
+    for (uint32_t b = 0; b < unit->loaded.count; b++)
+        unit->loaded.items[b] = false;
+    each_unit_load(grouper, unit, mark_load, unit);
+    for (uint32_t n = 0; n < unit->body.nests.count; n++)
+        for (uint32_t i = 0; i < unit->body.nests.items[n].store_count; i++)
+            unit->loaded.items[unit->body.nests.items[n].stores[i].buffer] = true;
+    for (uint32_t b = 0; b < unit->used.count; b++)
+        unit->used.items[b] = unit->loaded.items[b];
+}
+
+struct marked_sizes {
+    struct grouper *grouper;
+    struct unit *unit;
+};
+
+static void mark_size(void *user, value_id value)
+{
+    const struct marked_sizes *marked = user;
+    const uint32_t known = marked->unit->body.buffers.count;
+    const uint32_t buffer = unit_buffer(marked->grouper, marked->unit, value);
+    if (buffer >= known)
+        marked->unit->loaded.items[buffer] = false;
+    marked->unit->used.items[buffer] = true;
 }
 
 void unit_find_used(struct grouper *grouper, struct unit *unit)
 {
-    if (unit->kind == UNIT_CONTROL)
-        return; /* all are */
-    for (uint32_t b = 0; b < unit->used.count; b++)
-        unit->used.items[b] = false;
-    each_unit_load(grouper, unit, mark_load, unit);
-    for (uint32_t n = 0; n < unit->body.nests.count; n++)
-        for (uint32_t i = 0; i < unit->body.nests.items[n].store_count; i++)
-            unit->used.items[unit->body.nests.items[n].stores[i].buffer] = true;
+    struct marked_sizes marked = {grouper, unit};
+    find_loaded(grouper, unit);
+    each_unit_size(grouper, unit, mark_size, &marked);
+}
+
+bool unit_needs_itself(struct grouper *grouper, const struct unit *unit)
+{
+    struct own_sizes own = {.unit = unit};
+    each_unit_size(grouper, unit, compare_size, &own);
+    return own.found;
 }
 
 static void count_loads(struct grouper *grouper, const struct unit *unit, int by)
@@ -324,6 +437,7 @@ struct unit *unit_clone(struct grouper *grouper, const struct unit *unit)
         vec_push(arena, &clone->body.buffers, unit->body.buffers.items[b]);
         vec_push(arena, &clone->values, unit->values.items[b]);
         vec_push(arena, &clone->used, unit->used.items[b]);
+        vec_push(arena, &clone->loaded, unit->loaded.items[b]);
     }
     for (uint32_t n = 0; n < unit->body.nests.count; n++) {
         struct nest nest = unit->body.nests.items[n];
@@ -349,6 +463,7 @@ uint32_t unit_buffer(struct grouper *grouper, struct unit *unit, value_id value)
                           storage_type(&grouper->graph->dims, grouper->arena, &graph_value(grouper->graph, value)->type));
     vec_push(grouper->arena, &unit->values, value);
     vec_push(grouper->arena, &unit->used, true);
+    vec_push(grouper->arena, &unit->loaded, true);
     return buffer;
 }
 
@@ -441,7 +556,7 @@ struct group unit_group(struct grouper *grouper, const struct unit *unit)
     struct group group = {.body = {.pool = grouper->pool}};
     const uint32_t count = clone->body.buffers.count;
     uint32_t *numbers = arena_new_array(grouper->arena, uint32_t, count);
-    unit_find_used(grouper, clone);
+    find_loaded(grouper, clone); /* sizes are the planner's business */
     group.values = arena_new_array(grouper->arena, value_id, count);
     for (uint32_t r = 0; r < 3; r++)
         for (uint32_t b = 0; b < count; b++) {

@@ -36,7 +36,8 @@ struct unit {
     enum unit_kind kind;
     struct definition body;
     VEC(value_id) values;    /* [buffer]; 0 for temporaries */
-    VEC(bool) used;          /* [buffer]: loaded or stored at all */
+    VEC(bool) used;          /* [buffer]: loaded or stored at all, or it holds a size of the unit */
+    VEC(bool) loaded;        /* [buffer]: not only for a size */
     VEC(node_id) nodes;      /* in the order in which they were visited */
     uint32_t first, last;    /* positions of the first and the last node */
     struct grouping *bodies; /* CONTROL */
@@ -59,6 +60,7 @@ struct grouper {
     bool *output;            /* [value]: of the region */
     struct unit **stored_by; /* [value] */
     uint32_t *position;      /* [node]: in the region's order, from 1; 0: left out */
+    bool has_words;          /* the model computes sizes */
     VEC(uint32_t) stamps;    /* [expr]: of the last walk that saw it */
     uint32_t stamp;
 };
@@ -80,7 +82,12 @@ void unit_kill(struct grouper *grouper, struct unit *unit);
 uint32_t unit_buffer(struct grouper *grouper, struct unit *unit, value_id value);
 /* The nest and store that write the value, when exactly one store does. */
 bool unit_store_of(const struct unit *unit, value_id value, uint32_t *nest, uint32_t *store);
-/* Which buffers the expressions load or store; how many they are. */
+/* Its sizes hang on a value that it stores itself, which no kernel could read in time. */
+bool unit_needs_itself(struct grouper *grouper, const struct unit *unit);
+/* Calls back for the values that hold sizes which the dims hang on, each once or more. */
+void each_size(struct grouper *grouper, const dim *dims, uint32_t count, void (*visit)(void *user, value_id value),
+               void *user);
+/* Which buffers the expressions load or store or hold sizes; how many they are. */
 void unit_find_used(struct grouper *grouper, struct unit *unit);
 uint32_t unit_buffers_used(struct grouper *grouper, struct unit *unit);
 void unit_classify(struct grouper *grouper, struct unit *unit);

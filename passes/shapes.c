@@ -13,6 +13,13 @@ bool pass_shapes(struct pass_context *context)
 {
     if (!infer_graph(context->graph, context->diagnostics))
         return false;
+    for (uint32_t i = 0; i < context->graph->wishes.count; i++)
+        if (!context->graph->wishes.items[i].used) {
+            diag_error(context->diagnostics, DIAG_bad_option, NULL,
+                       "no input has a free dim %s, and the model computes no size of that name",
+                       diag_quote(context->diagnostics, context->graph->wishes.items[i].name));
+            return false;
+        }
     graph_sweep(context->graph);
     context->changes++;
     return true;

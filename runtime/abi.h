@@ -38,8 +38,11 @@ struct bundle_functions {
                             const gpucc_workspace *workspace, struct runtime_error *error);
     gpucc_status (*enqueue)(struct runtime_context *context, void *stream, const gpucc_tensor *inputs,
                             gpucc_tensor *outputs, struct runtime_error *error);
-    gpucc_status (*output_dims)(const struct runtime_context *context, size_t index, int32_t *rank,
+    gpucc_status (*output_dims)(struct runtime_context *context, size_t index, int32_t *rank,
                                 int64_t *dims, struct runtime_error *error);
+    size_t (*computed_size_count)(const struct runtime_context *context);
+    gpucc_status (*computed_size_info)(struct runtime_context *context, size_t index, gpucc_computed_size *info,
+                                       struct runtime_error *error);
     gpucc_status (*run)(struct runtime_context *context, const gpucc_tensor *inputs, gpucc_tensor *outputs,
                         struct runtime_error *error);
     gpucc_status (*statistics)(const struct runtime_context *context, gpucc_statistics *statistics,

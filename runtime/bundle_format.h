@@ -21,7 +21,7 @@
 
 enum {
     BUNDLE_ABI = 2,         /* GPUCC_ABI of gpucc/runtime.h, which the compiler does not include */
-    BUNDLE_FORMAT = 4,      /* raised when a struct below changes */
+    BUNDLE_FORMAT = 5,      /* raised when a struct below changes */
     BUNDLE_ALIGNMENT = 256, /* of constants and arena buffers */
     BUNDLE_PAGE = 4096,     /* alignment of the weights in the file */
     BUNDLE_LEAF = 4 * 1024 * 1024,
@@ -90,7 +90,8 @@ struct bundle_header {
     int64_t opset;
 };
 
-enum bundle_symbol_source { BUNDLE_INPUT_AXIS, BUNDLE_INPUT_VALUE };
+/* WORD: computed by the model, see bundle_plan. BOUND: the most that words may be, which whoever runs the model states. */
+enum bundle_symbol_source { BUNDLE_INPUT_AXIS, BUNDLE_INPUT_VALUE, BUNDLE_WORD, BUNDLE_BOUND };
 
 struct bundle_symbol {
     bundle_string name; /* "" when the model has none */
@@ -98,7 +99,7 @@ struct bundle_symbol {
     uint32_t input, axis;
     int64_t low, high, hint;
     uint32_t replacement; /* dim that it must equal and is computed from, or BUNDLE_NONE: it is free */
-    uint32_t reserved;
+    uint32_t bound;       /* WORD: dim that it never passes; else BUNDLE_NONE */
 };
 
 enum bundle_dim_op {
@@ -180,6 +181,8 @@ struct bundle_plan {
     uint32_t first_control, control_count;
     uint32_t first_copy, copy_count;
     uint32_t first_image, image_count;
+    uint32_t word_buffer;            /* ARENA, i64: the sizes that the model computed, when it is done; or BUNDLE_NONE */
+    uint32_t first_word, word_count; /* into indices: the symbols that its elements are */
 };
 
 enum bundle_buffer_kind { BUNDLE_INPUT, BUNDLE_OUTPUT, BUNDLE_CONSTANT, BUNDLE_ARENA, BUNDLE_WEIGHT };

@@ -102,6 +102,9 @@ static gpucc_status create_arrays(struct runtime_context *context, struct runtim
     context->input_bytes = calloc(inputs, sizeof *context->input_bytes);
     context->output_bytes = calloc(outputs, sizeof *context->output_bytes);
     context->buffers = calloc((size_t)context->plan->buffer_count + 1, sizeof *context->buffers);
+    context->has_words = words_any(tables);
+    if (context->has_words && !sizes_allocate(tables, &context->words_now))
+        return runtime_fail(error, GPUCC_OUT_OF_MEMORY, "out of memory");
     if (context->symbol_values && context->values && context->input_data && context->output_data &&
         context->input_bytes && context->output_bytes && context->buffers)
         return GPUCC_OK;
@@ -162,6 +165,7 @@ void context_destroy(struct runtime_context *context)
     free(context->input_bytes);
     free(context->output_bytes);
     free(context->buffers);
+    sizes_release(&context->words_now);
     free(context);
 }
 
@@ -257,7 +261,7 @@ gpucc_status context_prepare_sizes(struct runtime_context *context, struct sizes
                                    const gpucc_workspace *workspace, struct runtime_error *error)
 {
     context->current = NULL;
-    context->values_valid = false;
+    context->values_valid = context->words_ran = context->words_taken = false;
     gpucc_status status = context_take_weights(context, error);
     if (status != GPUCC_OK)
         return status;
@@ -339,7 +343,7 @@ gpucc_status context_workspace_size(const struct runtime_model *model, const gpu
     return status;
 }
 
-gpucc_status context_output_dims(const struct runtime_context *context, size_t index, int32_t *rank,
+gpucc_status context_output_dims(struct runtime_context *context, size_t index, int32_t *rank,
                                  int64_t *dims, struct runtime_error *error)
 {
     const struct bundle_tables *tables = &context->model->tables;
@@ -349,9 +353,15 @@ gpucc_status context_output_dims(const struct runtime_context *context, size_t i
         return runtime_fail(error, GPUCC_NOT_PREPARED, "gpucc_prepare was not called, or failed");
     const struct bundle_tensor *row = &tables->outputs[index];
     *rank = (int32_t)row->rank;
+    if (context->values_valid && context->words_ran && !context->words_taken) {
+        gpucc_status status = words_take(context, error);
+        if (status != GPUCC_OK)
+            return status;
+    }
     for (uint32_t i = 0; i < row->rank; i++) {
         uint32_t dim = tables->indices[row->first_dim + i];
-        dims[i] = context->values_valid ? context->values[dim] : context->current->sizes.bounds[dim].high;
+        dims[i] = context->words_taken    ? context->words_now.bounds[dim].high
+                  : context->values_valid ? context->values[dim] : context->current->sizes.bounds[dim].high;
     }
     return GPUCC_OK;
 }

@@ -6,6 +6,7 @@
 #include "runtime/model.h"
 #include "runtime/sizes.h"
 #include "runtime/weights.h"
+#include "runtime/words.h"
 
 enum { PREPARED_KEPT = 8 };
 
@@ -22,7 +23,8 @@ struct device {
     gpucc_status (*prepare)(struct runtime_context *context, struct prepared *prepared,
                             struct runtime_error *error);
     void (*forget)(struct runtime_context *context, struct prepared *prepared);
-    /* All of the plan's buffers are in context->buffers, all dims in context->values. */
+    /* All of the plan's buffers are in context->buffers, all dims in context->values. The words are in context->words when
+     * the stream has come there. */
     gpucc_status (*enqueue)(struct runtime_context *context, void *stream, struct runtime_error *error);
     void *(*allocate)(struct runtime_context *context, size_t bytes, struct runtime_error *error);
     void (*release)(struct runtime_context *context, void *memory, size_t bytes);
@@ -59,6 +61,12 @@ struct runtime_context {
     void **input_data, **output_data;     /* [inputs], [outputs] */
     uint64_t *input_bytes, *output_bytes; /* what the dims need */
     void **buffers;                       /* [plan's buffers] */
+    /* Sizes that the model computes, when it does. */
+    bool has_words;
+    struct sizes words_now; /* ranges of all symbols and dims, those of one value once taken */
+    int64_t *words;         /* [plan's words]: what the last run computed, when it is done; the device's memory */
+    bool words_ran, words_taken;
+    bool words_narrowed; /* words_now is no longer what may be but what was */
     gpucc_statistics statistics;
 };
 
@@ -89,7 +97,7 @@ gpucc_status context_enqueue(struct runtime_context *context, void *stream, cons
                              gpucc_tensor *outputs, struct runtime_error *error);
 gpucc_status context_run(struct runtime_context *context, const gpucc_tensor *inputs, gpucc_tensor *outputs,
                          struct runtime_error *error);
-gpucc_status context_output_dims(const struct runtime_context *context, size_t index, int32_t *rank,
+gpucc_status context_output_dims(struct runtime_context *context, size_t index, int32_t *rank,
                                  int64_t *dims, struct runtime_error *error);
 gpucc_status context_statistics(const struct runtime_context *context, gpucc_statistics *statistics,
                                 struct runtime_error *error);
@@ -112,6 +120,8 @@ gpucc_status bind_symbols(const struct runtime_context *context, const gpucc_ten
 void bind_buffers(struct runtime_context *context);
 /* Whether a copy runs before the launches (see struct bundle_copy). */
 bool copy_is_early(const struct runtime_context *context, const struct bundle_copy *copy);
+/* The outputs' bytes at the sizes that the run had. */
+void shrink_outputs(struct runtime_context *context);
 /* Bytes of a buffer at the bound dims. */
 uint64_t buffer_bytes_now(const struct runtime_context *context, uint32_t buffer);
 

@@ -125,21 +125,29 @@ static gpucc_status enqueue(struct runtime_context *context, void *stream, struc
     run_copies(context, false);
     pool_end(state->pool);
     float_mode_leave(saved);
+    if (context->plan->word_count)
+        memcpy(context->words, context->buffers[context->plan->word_buffer],
+               context->plan->word_count * sizeof *context->words);
     return GPUCC_OK;
 }
 
 static gpucc_status run(struct runtime_context *context, struct runtime_error *error)
 {
     bind_buffers(context);
-    return enqueue(context, NULL, error);
+    const gpucc_status status = enqueue(context, NULL, error);
+    context->words_ran = status == GPUCC_OK && context->plan->word_count;
+    return status;
 }
 
 static gpucc_status prepare(struct runtime_context *context, struct prepared *prepared,
                             struct runtime_error *error)
 {
-    (void)context;
     (void)prepared;
-    (void)error;
+    if (context->plan->word_count && !context->words) {
+        context->words = calloc(context->plan->word_count, sizeof *context->words);
+        if (!context->words)
+            return runtime_fail(error, GPUCC_OUT_OF_MEMORY, "out of memory");
+    }
     return GPUCC_OK;
 }
 
@@ -188,6 +196,7 @@ static void wait(struct runtime_context *context)
 static void destroy(struct runtime_context *context)
 {
     struct cpu_state *state = context->device_state;
+    free(context->words);
     if (!state)
         return;
     pool_destroy(state->pool);

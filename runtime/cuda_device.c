@@ -158,6 +158,21 @@ static gpucc_status load_modules(struct runtime_context *context, struct runtime
     return GPUCC_OK;
 }
 
+/* Pinned, so that the device's copy of the words waits for nothing. */
+static gpucc_status allocate_words(struct runtime_context *context, struct runtime_error *error)
+{
+    void *memory = NULL;
+    gpucc_status status = cuda_done(
+        context,
+        cuda_state_of(context)->cuda->host_allocate(&memory, context->plan->word_count * sizeof *context->words, 0),
+        CUDA_NAME(host_allocate), "cannot allocate pinned memory", error);
+    if (status != GPUCC_OK)
+        return status;
+    context->words = memory;
+    context->statistics.allocations++;
+    return GPUCC_OK;
+}
+
 static gpucc_status prepare(struct runtime_context *context, struct prepared *prepared,
                             struct runtime_error *error)
 {
@@ -168,6 +183,8 @@ static gpucc_status prepare(struct runtime_context *context, struct prepared *pr
     if (!state->modules_loaded)
         status = load_modules(context, error);
     struct cuda_graph *graph = NULL;
+    if (status == GPUCC_OK && context->plan->word_count && !context->words)
+        status = allocate_words(context, error);
     if (status == GPUCC_OK)
         status = cuda_graph_build(context, prepared, &graph, error);
     prepared->device_prepared = graph;
@@ -208,6 +225,8 @@ static void destroy(struct runtime_context *context)
             if (state->modules[i])
                 state->cuda->module_unload(state->modules[i]);
         cuda_stage_release(state->cuda, &state->stage);
+        if (context->words)
+            state->cuda->host_release(context->words);
         if (state->stream)
             state->cuda->stream_destroy(state->stream);
         cuda_leave(state);

@@ -211,5 +211,13 @@ gpucc_status cuda_graph_run(struct runtime_context *context, struct cuda_graph *
                                    CUDA_NAME(graph_launch), "cannot launch the graph", error);
         }
     }
-    return status == GPUCC_OK ? run_copies(context, false, stream, error) : status;
+    if (status == GPUCC_OK)
+        status = run_copies(context, false, stream, error);
+    if (status == GPUCC_OK && context->plan->word_count)
+        status = cuda_done(context,
+                           cuda->copy_out(context->words,
+                                          (uintptr_t)context->buffers[context->plan->word_buffer],
+                                          context->plan->word_count * sizeof *context->words, stream),
+                           CUDA_NAME(copy_out), "cannot copy the sizes that the model computed", error);
+    return status;
 }

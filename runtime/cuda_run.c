@@ -34,6 +34,21 @@ static gpucc_status grow(struct runtime_context *context, uint64_t bytes, struct
     return cuda_stage_grow(context, error);
 }
 
+/* Waits for the sizes that the model computes: outputs are no longer than they say. */
+static gpucc_status take_words(struct runtime_context *context, struct runtime_error *error)
+{
+    const struct cuda_state *state = cuda_state_of(context);
+    gpucc_status status = cuda_done(context, state->cuda->stream_synchronise(state->stream),
+                                    CUDA_NAME(stream_synchronise), "the kernels failed", error);
+    if (status != GPUCC_OK)
+        return status;
+    context->words_ran = true;
+    status = words_take(context, error);
+    if (status == GPUCC_OK)
+        shrink_outputs(context);
+    return status;
+}
+
 static gpucc_status run_on_device(struct runtime_context *context, struct runtime_error *error)
 {
     const struct bundle_tables *tables = &context->model->tables;
@@ -55,6 +70,8 @@ static gpucc_status run_on_device(struct runtime_context *context, struct runtim
         bind_buffers(context);
         status = cuda_graph_run(context, context->current->device_prepared, state->stream, error);
     }
+    if (status == GPUCC_OK && context->plan->word_count)
+        status = take_words(context, error);
     if (status == GPUCC_OK)
         status = cuda_stage_out(context, state->host_outputs, error);
     if (status != GPUCC_OK) /* the pinned memory must be idle all the same */

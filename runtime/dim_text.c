@@ -35,6 +35,10 @@ const char *bundle_symbol_text(const struct bundle_tables *tables, uint32_t symb
         snprintf(text, bytes, "%s", runtime_escape(own, name, sizeof name));
         return text;
     }
+    if (row->source >= BUNDLE_WORD) {
+        snprintf(text, bytes, "computed size %u", symbol);
+        return text;
+    }
     runtime_escape(tables->strings + tables->inputs[row->input].name, name, sizeof name);
     snprintf(text, bytes, "%s[%u]", name, row->axis); /* an axis, or an element where values are sizes */
     return text;

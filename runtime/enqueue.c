@@ -85,6 +85,12 @@ gpucc_status bind_symbols(const struct runtime_context *context, const gpucc_ten
     char text[160];
     for (uint32_t i = 0; i < tables->symbol_count; i++) {
         const struct bundle_symbol *symbol = &tables->symbols[i];
+        if (symbol->source >= BUNDLE_WORD) { /* of a bound: what was prepared */
+            symbol_values[i] = symbol->source == BUNDLE_BOUND && context->current
+                                   ? context->current->sizes.symbols[i].high
+                                   : 0;
+            continue;
+        }
         const gpucc_tensor *tensor = tensor_at(inputs, symbol->input);
         if (symbol->source == BUNDLE_INPUT_AXIS) {
             symbol_values[i] = tensor->dims[symbol->axis];
@@ -116,15 +122,19 @@ static gpucc_status evaluate(struct runtime_context *context, struct runtime_err
     for (uint32_t i = 0; i < tables->symbol_count; i++) {
         struct dim_interval range = prepared->sizes.symbols[i];
         int64_t value = context->symbol_values[i];
+        if (tables->symbols[i].source == BUNDLE_WORD)
+            continue;
         if (value < range.low || value > range.high)
             return runtime_fail(error, GPUCC_OUT_OF_RANGE, "dim \"%s\" is %lld, prepared for %lld:%lld",
                                 bundle_symbol_text(tables, i, text, sizeof text), (long long)value,
                                 (long long)range.low, (long long)range.high);
     }
-    gpucc_status status = dims_evaluate(tables, context->symbol_values, context->values, error);
+    gpucc_status status = context->has_words
+                              ? words_evaluate(context, error)
+                              : dims_evaluate(tables, context->symbol_values, context->values, error);
     if (status != GPUCC_OK)
         return status;
-    for (uint32_t i = 0; i < tables->guard_count; i++) {
+    for (uint32_t i = 0; i < tables->guard_count && !context->has_words; i++) {
         const struct bundle_guard *guard = &tables->guards[i];
         int64_t left = context->values[guard->left];
         if (guard->kind == BUNDLE_GUARD_EQUAL ? left != context->values[guard->right] : left < 0)
@@ -258,15 +268,18 @@ gpucc_status bind_tensors(struct runtime_context *context, const gpucc_tensor *i
         return status;
     bool same = context->values_valid;
     for (uint32_t i = 0; i < tables->symbol_count && same; i++)
-        same = tables->symbols[i].source == BUNDLE_INPUT_AXIS &&
-               context->symbol_values[i] ==
-                   tensor_at(inputs, tables->symbols[i].input)->dims[tables->symbols[i].axis];
+        same = tables->symbols[i].source >= BUNDLE_WORD || /* as prepared */
+               (tables->symbols[i].source == BUNDLE_INPUT_AXIS &&
+                context->symbol_values[i] ==
+                    tensor_at(inputs, tables->symbols[i].input)->dims[tables->symbols[i].axis]);
     if (!same) {
         context->values_valid = false;
         status = bind_symbols(context, inputs, context->ordinal == GPUCC_CPU, context->symbol_values, error);
         if (status == GPUCC_OK)
             status = evaluate(context, error);
     }
+    if (status == GPUCC_OK && same && context->words_narrowed) /* ranges once more */
+        status = words_evaluate(context, error);
     for (uint32_t i = 0; i < tables->input_count && status == GPUCC_OK; i++)
         status = bind_input(context, i, inputs, error);
     for (uint32_t i = 0; i < tables->output_count && status == GPUCC_OK; i++)
@@ -318,6 +331,18 @@ uint64_t buffer_bytes_now(const struct runtime_context *context, uint32_t buffer
     return bytes;
 }
 
+void shrink_outputs(struct runtime_context *context)
+{
+    const struct bundle_tables *tables = &context->model->tables;
+    for (uint32_t i = 0; i < tables->output_count; i++) {
+        const struct bundle_tensor *row = &tables->outputs[i];
+        int64_t elements = 1; /* no more than there is memory for */
+        for (uint32_t k = 0; k < row->rank; k++)
+            elements *= context->words_now.bounds[tables->indices[row->first_dim + k]].high;
+        tables_dtype_bytes(row->dtype, elements, &context->output_bytes[i]);
+    }
+}
+
 gpucc_status context_enqueue(struct runtime_context *context, void *stream, const gpucc_tensor *inputs,
                              gpucc_tensor *outputs, struct runtime_error *error)
 {
@@ -332,5 +357,11 @@ gpucc_status context_enqueue(struct runtime_context *context, void *stream, cons
     bind_buffers(context);
     status = context->device->enqueue(context, stream, error);
     context->statistics.enqueues += status == GPUCC_OK;
+    context->words_ran = status == GPUCC_OK && context->plan->word_count;
+    if (context->words_ran && context->ordinal == GPUCC_CPU) { /* it has run */
+        status = words_take(context, error);
+        if (status == GPUCC_OK)
+            words_write_dims(context, outputs);
+    }
     return status;
 }

@@ -280,7 +280,19 @@ gpucc_status gpucc_enqueue(gpucc_context *context, void *stream, const gpucc_ten
                    : null_argument();
 }
 
-gpucc_status gpucc_output_dims(const gpucc_context *context, size_t index, int32_t *rank, int64_t *dims)
+size_t gpucc_computed_size_count(const gpucc_context *context)
+{
+    return context ? context->functions->computed_size_count(context->context) : 0;
+}
+
+gpucc_status gpucc_computed_size_info(gpucc_context *context, size_t index, gpucc_computed_size *info)
+{
+    if (!context || !info)
+        return null_argument();
+    return context->functions->computed_size_info(context->context, index, info, &last_error);
+}
+
+gpucc_status gpucc_output_dims(gpucc_context *context, size_t index, int32_t *rank, int64_t *dims)
 {
     if (!context || !rank || !dims)
         return null_argument();

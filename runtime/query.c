@@ -33,6 +33,8 @@ static const struct bundle_functions functions = {
     .prepare = context_prepare,
     .enqueue = context_enqueue,
     .output_dims = context_output_dims,
+    .computed_size_count = words_count,
+    .computed_size_info = words_info,
     .run = context_run,
     .statistics = context_statistics,
 };

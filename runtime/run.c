@@ -8,8 +8,9 @@ static bool covered(const struct runtime_context *context, const int64_t *symbol
 {
     const struct prepared *current = context->current;
     for (uint32_t i = 0; current && i < context->model->tables.symbol_count; i++)
-        if (symbol_values[i] < current->sizes.symbols[i].low ||
-            symbol_values[i] > current->sizes.symbols[i].high)
+        if (context->model->tables.symbols[i].source != BUNDLE_WORD &&
+            (symbol_values[i] < current->sizes.symbols[i].low ||
+             symbol_values[i] > current->sizes.symbols[i].high))
             return false;
     return current != NULL;
 }
@@ -30,7 +31,10 @@ static gpucc_status prepare_for(struct runtime_context *context, const gpucc_ten
     context->values_valid = false;
     if (status == GPUCC_OK && !covered(context, context->symbol_values)) {
         for (uint32_t i = 0; i < tables->symbol_count; i++)
-            sizes.symbols[i] = (struct dim_interval){context->symbol_values[i], context->symbol_values[i]};
+            sizes.symbols[i] =
+                tables->symbols[i].source < BUNDLE_WORD || context->current
+                    ? (struct dim_interval){context->symbol_values[i], context->symbol_values[i]}
+                    : (struct dim_interval){1, 0}; /* not known: nobody stated the most that it may be */
         status = sizes_settle(tables, &sizes, error);
         if (status == GPUCC_OK)
             status = context_prepare_sizes(context, &sizes, NULL, error);
@@ -55,5 +59,11 @@ gpucc_status context_run(struct runtime_context *context, const gpucc_tensor *in
     if (status == GPUCC_OK)
         status = context->device->run(context, error);
     context->statistics.enqueues += status == GPUCC_OK;
+    if (status == GPUCC_OK && context->words_ran) {
+        if (!context->words_taken)
+            status = words_take(context, error);
+        if (status == GPUCC_OK)
+            words_write_dims(context, outputs);
+    }
     return status;
 }

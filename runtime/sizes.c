@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "runtime/dim_text.h"
+#include "runtime/words.h"
 
 static const struct dim_interval unknown = {1, 0};
 
@@ -65,8 +66,10 @@ static bool symbol_is_named(const struct bundle_tables *tables, uint32_t symbol,
                             bool is_axis, uint32_t input, uint32_t axis)
 {
     const struct bundle_symbol *row = &tables->symbols[symbol];
+    if (row->source == BUNDLE_WORD) /* its bound has the name */
+        return false;
     return (row->name && strcmp(tables->strings + row->name, name) == 0) ||
-           (is_axis && row->input == input && row->axis == axis);
+           (is_axis && row->source != BUNDLE_BOUND && row->input == input && row->axis == axis);
 }
 
 static gpucc_status name_one(const struct bundle_tables *tables, const gpucc_dim *dim, struct sizes *sizes,
@@ -86,10 +89,12 @@ static gpucc_status name_one(const struct bundle_tables *tables, const gpucc_dim
         if (!symbol_is_named(tables, i, dim->name, is_axis, input, axis))
             continue;
         struct dim_interval *known = &sizes->symbols[i];
-        if (dim_interval_known(*known) && (known->low != dim->low || known->high != dim->high))
+        if (dim_interval_known(*known) && tables->symbols[i].source != BUNDLE_BOUND && (known->low != dim->low || known->high != dim->high))
             return runtime_fail(error, GPUCC_INVALID_ARGUMENT,
                                 "dim \"%s\" is given twice with different sizes", text);
-        *known = (struct dim_interval){dim->low, dim->high};
+        /* Of a size that the model computes only the most that it may be is stated. */
+        *known = (struct dim_interval){
+            tables->symbols[i].source == BUNDLE_BOUND ? dim->high : dim->low, dim->high};
         found = true;
     }
     /* A dim that is a constant or computed has no symbol: sizes_check_named compares it. */
@@ -132,15 +137,19 @@ static gpucc_status settle_free(const struct bundle_tables *tables, struct sizes
     size_t used = 0;
     for (uint32_t i = 0; i < tables->symbol_count; i++) {
         const struct bundle_symbol *row = &tables->symbols[i];
-        if (row->replacement != BUNDLE_NONE || dim_interval_known(sizes->symbols[i]))
+        if (row->replacement != BUNDLE_NONE || row->source == BUNDLE_WORD ||
+            dim_interval_known(sizes->symbols[i]))
             continue;
         if (row->low == row->high) {
             sizes->symbols[i] = (struct dim_interval){row->low, row->low};
             continue;
         }
         bundle_symbol_text(tables, i, text, sizeof text);
-        if (used + strlen(text) + 8 < sizeof missing)
-            used += (size_t)snprintf(missing + used, sizeof missing - used, "%s%s", used ? ", " : "", text);
+        if (used + strlen(text) + 64 < sizeof missing)
+            used += (size_t)snprintf(missing + used, sizeof missing - used, "%s%s%s", used ? ", " : "", text,
+                                     row->source == BUNDLE_BOUND
+                                         ? " (computed by the model: the most that it may be)"
+                                         : "");
     }
     if (used)
         return runtime_fail(error, GPUCC_INVALID_ARGUMENT, "the sizes of these dims are not given: %s",
@@ -172,7 +181,7 @@ static gpucc_status settle_merged(const struct bundle_tables *tables, struct siz
     char text[128], computed[256], reason[256];
     for (uint32_t i = 0; i < tables->symbol_count; i++) {
         const struct bundle_symbol *row = &tables->symbols[i];
-        if (row->replacement == BUNDLE_NONE)
+        if (row->replacement == BUNDLE_NONE || row->source == BUNDLE_WORD)
             continue;
         struct dim_interval value = sizes->bounds[row->replacement], given = sizes->symbols[i];
         bundle_symbol_text(tables, i, text, sizeof text);
@@ -221,15 +230,17 @@ gpucc_status sizes_settle(const struct bundle_tables *tables, struct sizes *size
     if (status != GPUCC_OK)
         return status;
     /* Replacements hang on free symbols only; the second sweep has the merged ones too. */
-    dims_bounds(tables, sizes->symbols, sizes->bounds);
+    words_bounds(tables, sizes);
     status = settle_merged(tables, sizes, error);
     if (status != GPUCC_OK)
         return status;
-    dims_bounds(tables, sizes->symbols, sizes->bounds);
+    words_bounds(tables, sizes);
     char text[128];
     for (uint32_t i = 0; i < tables->symbol_count; i++) {
         const struct bundle_symbol *row = &tables->symbols[i];
         struct dim_interval value = sizes->symbols[i];
+        if (row->source == BUNDLE_WORD) /* checked behind the run */
+            continue;
         bool merged_range = row->replacement != BUNDLE_NONE && value.low != value.high;
         if (merged_range ? value.high < row->low || value.low > row->high
                          : value.low < row->low || value.high > row->high)

@@ -16,7 +16,7 @@ _Static_assert(sizeof(struct bundle_guard) == 16, "fixed layout");
 _Static_assert(sizeof(struct bundle_tensor) == 24, "fixed layout");
 _Static_assert(sizeof(struct bundle_constant) == 40, "fixed layout");
 _Static_assert(sizeof(struct bundle_weight_row) == 24, "fixed layout");
-_Static_assert(sizeof(struct bundle_plan) == 72, "fixed layout");
+_Static_assert(sizeof(struct bundle_plan) == 84, "fixed layout");
 _Static_assert(sizeof(struct bundle_buffer) == 32, "fixed layout");
 _Static_assert(sizeof(struct bundle_kernel) == 96, "fixed layout");
 _Static_assert(sizeof(struct bundle_launch) == 48, "fixed layout");
@@ -222,9 +222,11 @@ static bool tensor_row_holds(const struct check *check, const struct bundle_tens
 
 static bool symbol_row_holds(const struct check *check, const struct bundle_symbol *symbol)
 {
-    if (!string_holds(check, symbol->name) || symbol->source > BUNDLE_INPUT_VALUE ||
-        symbol->input >= check->tables->input_count || symbol->low > symbol->high ||
-        (symbol->replacement != BUNDLE_NONE && !dim_holds(check, symbol->replacement)))
+    const bool of_input = symbol->source <= BUNDLE_INPUT_VALUE;
+    if (!string_holds(check, symbol->name) || symbol->source > BUNDLE_BOUND ||
+        (of_input && symbol->input >= check->tables->input_count) || symbol->low > symbol->high ||
+        (symbol->replacement != BUNDLE_NONE && !dim_holds(check, symbol->replacement)) ||
+        (symbol->source == BUNDLE_WORD ? !dim_holds(check, symbol->bound) : symbol->bound != BUNDLE_NONE))
         return false;
     return symbol->source != BUNDLE_INPUT_AXIS ||
            (symbol->low >= 0 && symbol->axis < check->tables->inputs[symbol->input].rank);
@@ -484,6 +486,25 @@ static bool copy_row_holds(const struct check *check, const struct bundle_plan *
                check->tables->dims[buffers[copy->to].elements].value;
 }
 
+/* One element of an i64 buffer that outlasts the launches for each word. */
+static bool words_hold(const struct check *check, const struct bundle_plan *plan)
+{
+    const struct bundle_tables *t = check->tables;
+    if (!plan->word_count)
+        return plan->word_buffer == BUNDLE_NONE;
+    if (plan->word_buffer >= plan->buffer_count ||
+        !indices_hold(check, plan->first_word, plan->word_count, t->symbol_count))
+        return false;
+    const struct bundle_buffer *buffer = &t->buffers[plan->first_buffer + plan->word_buffer];
+    const struct bundle_dim *elements = &t->dims[buffer->elements];
+    for (uint32_t i = 0; i < plan->word_count; i++)
+        if (t->symbols[t->indices[plan->first_word + i]].source != BUNDLE_WORD)
+            return false;
+    return buffer->kind == BUNDLE_ARENA && buffer->dtype == GPUCC_I64 && elements->op == BUNDLE_DIM_CONSTANT &&
+           elements->value >= plan->word_count && buffer->last + 1 >= plan->launch_count &&
+           plan->kind != BUNDLE_INIT;
+}
+
 static bool plan_holds(const struct check *check, uint32_t row)
 {
     const struct bundle_tables *t = check->tables;
@@ -509,6 +530,8 @@ static bool plan_holds(const struct check *check, uint32_t row)
             return bad(check, "launch", plan->first_launch + i);
     if (!controls_hold(check, plan))
         return false;
+    if (!words_hold(check, plan))
+        return bad(check, "words of plan", row);
     for (uint32_t i = 0; i < plan->copy_count; i++) {
         if (!copy_row_holds(check, plan, &t->copies[plan->first_copy + i]))
             return bad(check, "copy", plan->first_copy + i);

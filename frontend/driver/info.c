@@ -50,6 +50,12 @@ static void put_symbols(struct text *out, const struct bundle_tables *tables)
         text_put_json(out, bundle_symbol_text(tables, i, name, sizeof name));
         text_printf(out, ", \"low\": %" PRId64 ", \"high\": %" PRId64 ", \"hint\": %" PRId64, symbol->low,
                     symbol->high, symbol->hint);
+        if (symbol->source == BUNDLE_WORD) {
+            text_put(out, ", \"computed\": true, \"most\": ");
+            text_put_json(out, bundle_dim_text(tables, symbol->bound, name, sizeof name));
+        } else if (symbol->source == BUNDLE_BOUND) {
+            text_put(out, ", \"bound\": true");
+        }
         if (symbol->replacement != BUNDLE_NONE) {
             text_put(out, ", \"equals\": ");
             text_put_json(out, bundle_dim_text(tables, symbol->replacement, name, sizeof name));

@@ -32,6 +32,7 @@ struct run {
     gpucc_tensor_info *input_infos, *output_infos;
     gpucc_tensor *inputs, *outputs;
     VEC(struct named_size) sizes;
+    VEC(struct named_size) grown; /* bounds of computed sizes that nobody stated */
     VEC(const char *) written; /* output files */
     const char *made_folder;   /* NULL: it was there */
     bool complete;
@@ -148,6 +149,11 @@ static bool check_size_names(struct run *run)
         for (size_t k = 0; k < run->input_count; k++)
             for (int axis = 0; axis < run->input_infos[k].rank; axis++)
                 found |= is_name_of(run, &run->input_infos[k], axis, run->sizes.items[i].name);
+        for (size_t k = 0; k < gpucc_computed_size_count(run->context) && !found; k++) {
+            gpucc_computed_size info = {.size = sizeof info};
+            found = gpucc_computed_size_info(run->context, k, &info) == GPUCC_OK && info.stated &&
+                    strcmp(info.name, run->sizes.items[i].name) == 0;
+        }
         if (found)
             continue;
         diag_error(run->diagnostics, DIAG_bad_option, NULL, "no input has a free dim %s",
@@ -252,6 +258,38 @@ static bool make_inputs(struct run *run)
     return good;
 }
 
+/* The most that a computed size may be: what --dim says, or what was enough for the last attempt. */
+static int64_t bound_of(struct run *run, const char *name)
+{
+    enum { FIRST_BOUND = 1024 };
+    for (uint32_t i = 0; i < run->sizes.count; i++)
+        if (strcmp(run->sizes.items[i].name, name) == 0)
+            return run->sizes.items[i].size;
+    for (uint32_t i = 0; i < run->grown.count; i++)
+        if (strcmp(run->grown.items[i].name, name) == 0)
+            return run->grown.items[i].size;
+    const struct named_size first = {name, FIRST_BOUND};
+    vec_push(run->arena, &run->grown, first);
+    return first.size;
+}
+
+/* After a run whose computed sizes passed their bounds: those that nobody stated grow. False: none did. */
+static bool grow_bounds(struct run *run)
+{
+    bool grew = false;
+    for (size_t i = 0; i < gpucc_computed_size_count(run->context); i++) {
+        gpucc_computed_size info = {.size = sizeof info};
+        if (gpucc_computed_size_info(run->context, i, &info) != GPUCC_OK || !info.stated)
+            continue;
+        for (uint32_t k = 0; k < run->grown.count; k++)
+            if (strcmp(run->grown.items[k].name, info.name) == 0 && info.value > run->grown.items[k].size) {
+                run->grown.items[k].size = info.value;
+                grew = true;
+            }
+    }
+    return grew;
+}
+
 /* Names every free dim by its place and prepares, so that the outputs' sizes are known. */
 static bool prepare(struct run *run)
 {
@@ -264,6 +302,13 @@ static bool prepare(struct run *run)
                                   .high = run->inputs[i].dims[axis]};
                 vec_push(run->arena, &dims, item);
             }
+    for (size_t i = 0; i < gpucc_computed_size_count(run->context); i++) {
+        gpucc_computed_size info = {.size = sizeof info};
+        if (gpucc_computed_size_info(run->context, i, &info) != GPUCC_OK || !info.stated)
+            continue;
+        const int64_t bound = bound_of(run, info.name);
+        vec_push(run->arena, &dims, ((gpucc_dim){.name = info.name, .low = bound, .high = bound}));
+    }
     gpucc_dims named = {.size = sizeof named, .items = dims.items, .count = dims.count};
     gpucc_status status = gpucc_prepare(run->context, &named, NULL);
     return status == GPUCC_OK || run_failed(run, status);
@@ -312,8 +357,14 @@ static bool write_output(struct run *run, size_t index, const char *path)
 {
     const gpucc_tensor *from = &run->outputs[index];
     struct file_tensor tensor = {
-        .dtype = (enum dtype)from->dtype, .rank = from->rank, .data = from->data, .bytes = from->bytes};
+        .dtype = (enum dtype)from->dtype, .rank = from->rank, .data = from->data};
     memcpy(tensor.sizes, from->dims, sizeof tensor.sizes);
+    int64_t count = 1;
+    uint64_t bytes = 0;
+    for (int axis = 0; axis < from->rank; axis++) /* no more than the buffer has */
+        count *= from->dims[axis];
+    dtype_bytes(tensor.dtype, count, &bytes);
+    tensor.bytes = (size_t)bytes;
     return tensor_file_write(path, run->output_infos[index].name, &tensor, run->arena, run->diagnostics);
 }
 
@@ -355,6 +406,12 @@ static bool run_model(struct run *run)
         double start = seconds_now();
         gpucc_status status = gpucc_run(run->context, run->inputs, run->outputs);
         seconds[i] = seconds_now() - start;
+        if (status == GPUCC_OUT_OF_RANGE && grow_bounds(run)) {
+            if (!prepare(run) || !make_outputs(run))
+                return false;
+            i--; /* the same again, with room */
+            continue;
+        }
         if (status != GPUCC_OK)
             return run_failed(run, status);
     }

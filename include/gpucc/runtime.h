@@ -204,8 +204,24 @@ GPUCC_API gpucc_status gpucc_prepare(gpucc_context *context, const gpucc_dims *d
 GPUCC_API gpucc_status gpucc_enqueue(gpucc_context *context, void *stream, const gpucc_tensor *inputs,
                                      gpucc_tensor *outputs);
 
-/* Dims of output `index` for the prepared upper end, or for the last enqueue's inputs after one. */
-GPUCC_API gpucc_status gpucc_output_dims(const gpucc_context *context, size_t index, int32_t *rank, int64_t *dims);
+/* Dims of output `index` for the prepared upper end, or for the last enqueue's inputs after one. Where they hang on sizes that
+ * the model computes, gpucc_enqueue writes their bounds on CUDA, and this function the actual dims once the caller has waited
+ * for the stream; on the CPU and from gpucc_run the tensors have them at once. OUT_OF_RANGE: a computed size passed its bound,
+ * or sizes disagree; the outputs are not to be used. */
+GPUCC_API gpucc_status gpucc_output_dims(gpucc_context *context, size_t index, int32_t *rank, int64_t *dims);
+
+/* A size that the model itself computes (how many boxes are kept, how long a sentence is spoken). Its bound is known before:
+ * buffers, outputs' among them, must have room for it. Where the model does not say it, `stated` is 1 and gpucc_prepare must
+ * be given it, as the high end of a dim of that name (or the compiler, by --dim). */
+typedef struct gpucc_computed_size {
+    size_t size;
+    const char *name; /* lives as long as the model; "" where it has none */
+    int32_t stated;
+    int64_t bound; /* prepared; -1 before */
+    int64_t value; /* of the last run, which must be done; -1 before. Beyond its bound: results are not to be used */
+} gpucc_computed_size;
+GPUCC_API size_t gpucc_computed_size_count(const gpucc_context *context);
+GPUCC_API gpucc_status gpucc_computed_size_info(gpucc_context *context, size_t index, gpucc_computed_size *info);
 
 /* Convenience on host memory: prepares for the inputs' dims when needed, copies, runs, copies back, waits. An output that
  * the bundle aliases to an input may have a buffer of its own here. */

@@ -143,9 +143,9 @@ def unknown_domain():
 
 def unsupported_operators():
     """Three nodes that are not supported, for three reasons, and a good one between."""
-    nodes = [helper.make_node("Unique", ["x"], ["u"], name="first"),
+    nodes = [helper.make_node("TfIdfVectorizer", ["x"], ["u"], name="first"),
              helper.make_node("Relu", ["x"], ["r"], name="good"),
-             helper.make_node("NonZero", ["r"], ["z"], name="second"),
+             helper.make_node("StringNormalizer", ["r"], ["z"], name="second"),
              helper.make_node("Frobnicate", ["r"], ["f"], name="third")]
     return model(nodes, [value("x", [4])], [value("u", None), value("z", None), value("f", None)])
 

@@ -31,6 +31,9 @@ static void put_wrapper(struct host_batch *batch, const struct kernel *kernel, c
     for (uint32_t i = 0; i < kernel->global_count; i++)
         text_printf(out, "%s(%s *)buffers[%u]", i ? ", " : "",
                     cuda_storage_type(kernel->memories.items[i].dtype), i);
+    for (uint32_t i = 0; i < kernel->words.count; i++)
+        text_printf(out, ", (const %s *)buffers[%u]", cuda_storage_type(kernel->words.items[i].dtype),
+                    kernel->global_count + i);
     for (uint32_t i = 0; i < kernel->dims.count; i++)
         text_printf(out, "%s(%s)dims[%u]", i || kernel->global_count ? ", " : "",
                     kernel->index_bits == 32 ? "int" : "long long", i);

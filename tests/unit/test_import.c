@@ -253,9 +253,10 @@ static void weights_and_inputs(void **state)
     expect_with(model, &options, "  dim s0 : input 0 axis 0, 1..64, hint 8\n");
     model = put_raw(bytes_new(), again->data, again->count);
     expect_with(model, &options, "input %1 : f32[s0, s1, 5]\n");
+    /* one that no input has may be a size that the model computes: shape inference looks for it */
     const struct import_dim absent = {"sequence", 1, 1, 2};
-    expect_codes(again, &(const struct import_options){.dims = &absent, .dim_count = 1},
-                 (const unsigned[]){DIAG_bad_option, 0});
+    expect_with(again, &(const struct import_options){.dims = &absent, .dim_count = 1},
+                "input %1 : f32[s0, s1, s2]\n");
 }
 
 static void options(void **state)
@@ -330,7 +331,7 @@ static void operators(void **state)
     (void)state;
     refuse(17, one_node(bytes_node("Frobnicate", "x", NULL, "y")), DIAG_unknown_operator);
     refuse(19, one_node(bytes_node("Gelu", "x", NULL, "y")), DIAG_unknown_operator); /* since 20 */
-    refuse(17, one_node(bytes_node("NonZero", "x", NULL, "y")), DIAG_unsupported_operator);
+    refuse(17, one_node(bytes_node("TfIdfVectorizer", "x", NULL, "y")), DIAG_unsupported_operator);
     refuse(17, one_node(put_text(bytes_node("RotaryEmbedding", "x", "x", "y"), 7, "com.microsoft")),
            DIAG_unsupported_operator);
     refuse(17, one_node(put_text(bytes_node("FusedMatMul", "x", "x", "y"), 7, "com.microsoft")),
@@ -339,7 +340,7 @@ static void operators(void **state)
            DIAG_unknown_operator);
     expect(17, one_node(put_text(bytes_node("Relu", "x", NULL, "y"), 7, "ai.onnx")), "Relu(%1)");
     /* all of them in one run, and what hangs on them is silent */
-    struct bytes *graph = put_message(x_to_y(), 1, bytes_node("NonZero", "x", NULL, "a"));
+    struct bytes *graph = put_message(x_to_y(), 1, bytes_node("TfIdfVectorizer", "x", NULL, "a"));
     put_message(graph, 1, bytes_node("Neg", "a", NULL, "b"));
     put_message(graph, 1, bytes_node("Frobnicate", "b", NULL, "c"));
     put_message(graph, 1, bytes_node("Relu", "x", "x", "d"));

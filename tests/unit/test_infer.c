@@ -277,8 +277,8 @@ static void test_faults(void **state)
         {"input %x : f32[2, 3]\nweight %n : i64[2] hex ffffffffffffffffffffffffffffffff\n%r = Reshape(%x, "
          "%n)" OUT,
          "E0302", "-1 twice"},
-        {"input %x : f32[2]\ninput %n : f32[2]\n%m = Cast(%n) to=i64\n%r = Expand(%x, %m)" OUT, "E0304",
-         "hangs on input 1"},
+        {"input %n : f32[]\n%r = Range(%n, %n, %n)" OUT, "E0304", "input 0 of a range of floats"},
+        {"input %x : i64[2]\ninput %n : i64[s0]\n%r = Expand(%x, %n)" OUT, "E0304", "of unknown length"},
         {"input %x : f32[2, 3]\n%r = Softmax(%x) axis=2" OUT, "E0207",
          "axis 2 is outside an input of rank 2"},
         {"input %x : f32[1, 3, 8]\ninput %w : f32[4, 2, 3]\n%r = Conv(%x, %w)" OUT, "E0302", "channels"},

@@ -44,6 +44,16 @@ static dim condition_of(const struct matmul_plan *plan)
                    dim_min(dims, one, plan->depth.extent));
 }
 
+/* Tensor maps and conditions are the host's, who knows sizes that the model computes only when it is done. */
+static bool hangs_on_words(const struct definition *body)
+{
+    for (uint32_t b = 0; b < body->buffers.count; b++)
+        for (int i = 0; i < body->buffers.items[b].type.rank; i++)
+            if (dim_hangs_on_word(body->pool->dims, body->buffers.items[b].type.dims[i]))
+                return true;
+    return false;
+}
+
 static bool plan_make(const struct strategy_context *context, struct matmul_plan *plan, struct text *why)
 {
     const struct machine *machine = context->machine;
@@ -53,6 +63,10 @@ static bool plan_make(const struct strategy_context *context, struct matmul_plan
     }
     if (!matmul_plan_make(context, plan, why))
         return false;
+    if (hangs_on_words(plan->body)) {
+        text_put(why, "sizes that the model computes, which the copy engine would need before the run");
+        return false;
+    }
     const dim condition = condition_of(plan);
     if (condition == DIM_NONE || dim_equals_constant(plan->body->pool->dims, condition, 0)) {
         text_put(why, "strides that are never multiples of the copy engine's 16 bytes, or an empty depth");
