@@ -20,6 +20,8 @@ static bool check_signal(struct infer *infer, node_id node)
 {
     const struct tensor_type *x = infer_input(infer, node, 0);
     const struct dims *dims = &infer->graph->dims;
+    if (graph_node(infer->graph, node)->op == OP_STFT && x->rank == 2) /* real, without an axis that says so */
+        return infer_takes(infer, node, 0, DTYPES_FLOAT);
     return infer_takes(infer, node, 0, DTYPES_FLOAT) &&
            ((x->rank >= 2 && (dim_equals_constant(dims, x->dims[x->rank - 1], 1) ||
                               dim_equals_constant(dims, x->dims[x->rank - 1], 2))) ||
@@ -76,7 +78,7 @@ bool infer_stft(struct infer *infer, node_id node)
         return false;
     const struct tensor_type *x = infer_input(infer, node, 0),
                              *window = infer_input(infer, node, bound ? 1 : 2);
-    if (x->rank != 3 || (window && window->rank != 1) || !infer_same_dtype(infer, node, 0, bound ? 1 : 2))
+    if (x->rank > 3 || (window && window->rank != 1) || !infer_same_dtype(infer, node, 0, bound ? 1 : 2))
         return infer_fail(
             infer, node, DIAG_wrong_shape,
             "input 0 is %s; a batch, a length and the parts are wanted, and a window of the same type",

@@ -306,10 +306,12 @@ bool infer_conv_transpose(struct infer *infer, node_id node)
 /* ---- Resize
  * ------------------------------------------------------------------------------------------------------ */
 
-/* size * scale, rounded down. A symbolic size needs a scale that is a ratio of small numbers. DIM_NONE:
+/* size * scale, rounded down. A symbolic size needs a scale that is a ratio of small numbers in f32, and not
+ * less than it: then the product in f32 does not fall below a whole number that it stands for. DIM_NONE:
  * reported. */
 static dim scaled_size(struct infer *infer, node_id node, dim size, double scale)
 {
+    enum { MOST_DIVISOR = 1024 };
     struct dims *dims = &infer->graph->dims;
     dim scaled = DIM_NONE;
     int64_t number;
@@ -318,9 +320,9 @@ static dim scaled_size(struct infer *infer, node_id node, dim size, double scale
         if (product < 0x1p40)
             scaled = dim_constant(dims, (int64_t)product);
     }
-    for (int64_t divisor = 1; divisor <= 64 && scaled == DIM_NONE; divisor++) {
-        const double product = scale * (double)divisor;
-        if (product < 0x1p20 && floor(product) == product)
+    for (int64_t divisor = 1; divisor <= MOST_DIVISOR && scaled == DIM_NONE; divisor++) {
+        const double product = floor(scale * (double)divisor);
+        if (product >= 1 && product < 0x1p20 && (float)(product / (double)divisor) >= (float)scale)
             scaled = dim_floor_div(dims, dim_mul(dims, size, dim_constant(dims, (int64_t)product)),
                                    dim_constant(dims, divisor));
     }

@@ -325,7 +325,11 @@ bool define_stft(struct build *b)
     const expr start = mul(b, nest_axis(b->d, nest, 1), position(b, node_int(b->node, ATTR_frame_step, 1)));
     indices[0] = nest_axis(b->d, nest, 0);
     indices[1] = add(b, start, place);
-    struct complex x = signal_at(b, 3, indices);
+    struct complex x = {.im = number(b, t.dtype, 0)};
+    if (type->rank == 2)
+        x.re = load_input_or(b, 0, indices, number(b, type->dtype, 0));
+    else
+        x = signal_at(b, 3, indices);
     if (build_has_input(b, 1)) {
         const expr weight = load_input(b, 1, &place);
         x = (struct complex){mul(b, x.re, weight), mul(b, x.im, weight)};

@@ -78,5 +78,9 @@ def cases():
         made.append(stft("window", draw(2, 400, 1), 16, 48, window, onesided))
         made.append(stft("no window", draw(1, 300, 1), 7, 30, None, onesided))
     made.append(stft("one frame", draw(3, 41, 1), 5, 41, np.hanning(41).astype(np.float32), 1))
+    flat = stft("without parts", draw(2, 200, 1), 11, 20, np.hanning(20).astype(np.float32), 1)
+    flat.inputs[0] = flat.inputs[0][:, :, 0]
+    flat.fixed = ((2, 0),)
+    made.append(flat)
     made.append(stft("complex", draw(2, 100, 2), 9, 25, np.hanning(25).astype(np.float32), 0))
     return made
