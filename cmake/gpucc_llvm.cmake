@@ -20,7 +20,7 @@ gpucc_llvm_ask(llvm_version --version)
 if(NOT llvm_version MATCHES "^19\\.")
   message(FATAL_ERROR "LLVM 19 is needed; ${GPUCC_LLVM_CONFIG} is of version ${llvm_version}")
 endif()
-set(llvm_components core analysis target passes x86codegen x86desc x86info aarch64codegen aarch64desc
+set(llvm_components core analysis bitwriter target passes x86codegen x86desc x86info aarch64codegen aarch64desc
                     aarch64info)
 gpucc_llvm_ask(llvm_archives --link-static --libfiles ${llvm_components})
 gpucc_llvm_ask(llvm_includes --includedir)

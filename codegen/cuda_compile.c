@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "codegen/cuda_cache.h"
+#include "codegen/kernel_cache.h"
 #include "codegen/nvcc.h"
 #include "codegen/nvrtc.h"
 #include "codegen/printers.h"
@@ -28,7 +28,7 @@ struct compile_work {
     const struct plan *plan;
     const struct cuda_options *options;
     struct nvrtc *nvrtc; /* NULL: nvcc compiles */
-    struct cuda_cache cache;
+    struct kernel_cache cache;
     bool cache_open;
     const char *architecture; /* --gpu-architecture=... */
     const char *compiler;     /* name and version, for the cache's key */
@@ -50,7 +50,8 @@ static uint32_t split_units(const struct plan *plan, struct arena *arena, struct
         struct text kernels, source;
         struct unit unit = {.first = i};
         text_init(&kernels, arena);
-        while (i < plan->kernels.count && unit.count < UNIT_KERNELS && (unit.count == 0 || kernels.length < UNIT_BYTES)) {
+        while (i < plan->kernels.count && unit.count < UNIT_KERNELS &&
+               (unit.count == 0 || kernels.length < UNIT_BYTES)) {
             text_printf(&kernels, "%s\n", plan->kernels.items[i++].source);
             unit.count++;
         }
@@ -69,8 +70,9 @@ static void compile_unit(void *user, uint32_t index)
     const struct compile_work *work = user;
     struct unit *unit = &work->units[index];
     unsigned char key[32];
-    cuda_cache_key(unit->source, work->architecture, work->compiler, exact_options, EXACT_OPTIONS, key);
-    if (cuda_cache_read(&work->cache, key, &unit->result.image, &unit->result.bytes)) {
+    kernel_cache_key(unit->source, strlen(unit->source), work->architecture, work->compiler, exact_options,
+                     EXACT_OPTIONS, key);
+    if (kernel_cache_read(&work->cache, key, &unit->result.image, &unit->result.bytes)) {
         unit->good = true;
         return;
     }
@@ -85,7 +87,7 @@ static void compile_unit(void *user, uint32_t index)
                                   &unit->result);
     }
     if (unit->good)
-        cuda_cache_write(&work->cache, key, unit->result.image, unit->result.bytes);
+        kernel_cache_write(&work->cache, key, unit->result.image, unit->result.bytes);
 }
 
 /* A defect of ours: what was compiled and what the compiler said are kept for the report. */
@@ -149,7 +151,7 @@ static bool compile_units(struct compile_work *work, struct arena *arena, struct
         return false;
     work->architecture = arena_printf(arena, "--gpu-architecture=%s%s", work->ptx ? "compute_" : "",
                                       machine + (work->ptx ? strlen("sm_") : 0));
-    work->cache = cuda_cache_open(work->options->cache_folder, arena);
+    work->cache = kernel_cache_open(work->options->cache_folder, arena);
     work->cache_open = true;
     work->unit_count = split_units(work->plan, arena, &work->units);
     run_jobs(work->unit_count, work->options->threads, compile_unit, work);
@@ -161,7 +163,7 @@ static void end_work(struct compile_work *work)
     for (uint32_t i = 0; i < work->unit_count; i++)
         nvrtc_result_release(&work->units[i].result);
     if (work->cache_open)
-        cuda_cache_close(&work->cache);
+        kernel_cache_close(&work->cache);
     nvrtc_close(work->nvrtc);
 }
 

@@ -1,23 +1,29 @@
 /* From Kernel IR to relocatable objects. Kernels are split into modules of a fixed number of kernels, each
  * with an LLVM context of its own, optimised and compiled on any thread: which kernels share a module never
- * depends on the number of threads, so neither do the bytes. LLVM's messages become diagnostics; nothing is
+ * depends on the number of threads, so neither do the bytes. What was compiled before comes from the kernel
+ * cache. LLVM's messages become diagnostics; nothing is
  * printed. */
 #include <llvm-c/Analysis.h>
+#include <llvm-c/BitWriter.h>
 #include <llvm-c/Error.h>
 #include <llvm-c/Target.h>
 #include <llvm-c/TargetMachine.h>
 #include <llvm-c/Transforms/PassBuilder.h>
 #include <llvm/Config/llvm-config.h>
 
+#include "codegen/kernel_cache.h"
 #include "codegen/print_llvm.h"
 #include "codegen/printers.h"
 #include "ir/support/threads.h"
 
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { KERNELS_A_MODULE = 8, MESSAGE_BYTES = 400 };
+
+static const char pipeline[] = "default<O3>";
 
 static const char *const triples[HOST_COUNT] = {
     [HOST_X86_64] = "x86_64-unknown-linux-gnu", [HOST_AARCH64] = "aarch64-unknown-linux-gnu"};
@@ -25,7 +31,10 @@ static const char *const triples[HOST_COUNT] = {
 struct unit {
     const struct object_kernel *kernels;
     uint32_t count;
-    LLVMMemoryBufferRef object; /* NULL: failed, see message */
+    const struct kernel_cache *cache;
+    LLVMMemoryBufferRef object; /* NULL: failed, see message, or cached */
+    unsigned char *cached;      /* from malloc */
+    size_t cached_length;
     bool done, out_of_memory, tool_failed;
     char message[MESSAGE_BYTES];
 };
@@ -96,7 +105,7 @@ static bool optimise(struct unit *unit, LLVMModuleRef module, LLVMTargetMachineR
      * of the two cost two thirds of the time to compile and win nothing. */
     LLVMPassBuilderOptionsSetLoopUnrolling(options, 0);
     LLVMPassBuilderOptionsSetSLPVectorization(options, 0);
-    LLVMErrorRef error = LLVMRunPasses(module, "default<O3>", machine, options);
+    LLVMErrorRef error = LLVMRunPasses(module, pipeline, machine, options);
     LLVMDisposePassBuilderOptions(options);
     if (!error)
         return true;
@@ -123,6 +132,21 @@ static void emit(struct unit *unit, LLVMModuleRef module, LLVMTargetMachineRef m
     unit->done = true;
 }
 
+/* By the module as it is before any pass: LLVM's own bytes of it. False: there is no cache. */
+static bool find_key(const struct unit *unit, LLVMModuleRef module, unsigned char key[32])
+{
+    static const char *const options[] = {pipeline};
+    if (unit->cache->folder < 0)
+        return false;
+    LLVMMemoryBufferRef code = LLVMWriteBitcodeToMemoryBuffer(module);
+    if (!code)
+        return false;
+    kernel_cache_key(LLVMGetBufferStart(code), LLVMGetBufferSize(code),
+                     unit->kernels[0].machine->instruction_set, "LLVM " LLVM_VERSION_STRING, options, 1, key);
+    LLVMDisposeMemoryBuffer(code);
+    return true;
+}
+
 static void compile_module(struct unit *unit, LLVMContextRef context, LLVMModuleRef module,
                            struct arena *arena)
 {
@@ -143,9 +167,18 @@ static void compile_module(struct unit *unit, LLVMContextRef context, LLVMModule
     LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(machine);
     LLVMSetModuleDataLayout(module, layout);
     LLVMDisposeTargetData(layout);
-    unit->tool_failed = true;
-    if (optimise(unit, module, machine))
-        emit(unit, module, machine);
+    unsigned char key[32];
+    const bool has_key = find_key(unit, module, key);
+    if (has_key && kernel_cache_read(unit->cache, key, &unit->cached, &unit->cached_length)) {
+        unit->done = true;
+    } else {
+        unit->tool_failed = true;
+        if (optimise(unit, module, machine))
+            emit(unit, module, machine);
+        if (has_key && unit->object)
+            kernel_cache_write(unit->cache, key, (const unsigned char *)LLVMGetBufferStart(unit->object),
+                               LLVMGetBufferSize(unit->object));
+    }
     LLVMDisposeTargetMachine(machine);
 }
 
@@ -186,19 +219,23 @@ static bool report(const struct unit *units, uint32_t count, struct diagnostics 
     return fine;
 }
 
-/* Copies what LLVM holds into the arena, and frees it in any case before the arena may jump. */
+/* Copies what LLVM or the cache gave into the arena, and frees it in any case before the arena may jump. */
 static bool take_objects(struct unit *units, uint32_t count, struct arena *arena, struct object_file *objects)
 {
     bool fine = true;
     for (uint32_t i = 0; i < count; i++) {
-        if (!units[i].object)
+        if (!units[i].done)
             continue;
-        const size_t length = LLVMGetBufferSize(units[i].object);
+        const bool cached = units[i].cached != NULL;
+        const size_t length = cached ? units[i].cached_length : LLVMGetBufferSize(units[i].object);
         unsigned char *bytes = arena_try_alloc(arena, length);
         if (bytes)
-            memcpy(bytes, LLVMGetBufferStart(units[i].object), length);
+            memcpy(bytes, cached ? (const char *)units[i].cached : LLVMGetBufferStart(units[i].object),
+                   length);
         fine = fine && bytes;
-        LLVMDisposeMemoryBuffer(units[i].object);
+        free(units[i].cached);
+        if (units[i].object)
+            LLVMDisposeMemoryBuffer(units[i].object);
         objects[i] = (struct object_file){.bytes = bytes, .length = length};
     }
     return fine;
@@ -219,15 +256,20 @@ static uint32_t split(const struct object_kernel *kernels, uint32_t count, struc
     return made;
 }
 
-bool llvm_objects(const struct object_kernel *kernels, uint32_t count, uint32_t threads, struct arena *arena,
-                  struct diagnostics *diagnostics, struct object_file **objects, uint32_t *object_count)
+bool llvm_objects(const struct object_kernel *kernels, uint32_t count, uint32_t threads,
+                  const char *cache_folder, struct arena *arena, struct diagnostics *diagnostics,
+                  struct object_file **objects, uint32_t *object_count)
 {
     pthread_once(&targets_once, register_targets);
     struct unit *units = arena_new_array(arena, struct unit, count);
     const uint32_t unit_count = split(kernels, count, units);
     *objects = arena_new_array(arena, struct object_file, unit_count);
     *object_count = unit_count;
+    struct kernel_cache cache = kernel_cache_open(cache_folder, arena);
+    for (uint32_t i = 0; i < unit_count; i++)
+        units[i].cache = &cache;
     run_jobs(unit_count, threads, compile_unit, units);
+    kernel_cache_close(&cache);
     const bool taken = take_objects(units, unit_count, arena, *objects);
     const bool complete = report(units, unit_count, diagnostics);
     if (!taken)

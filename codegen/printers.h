@@ -30,9 +30,10 @@ struct object_file {
 };
 /* "19.1.7" */
 const char *llvm_version(void);
-/* Several objects, compiled on `threads` threads; equal input gives equal bytes whatever the number of threads. */
-bool llvm_objects(const struct object_kernel *kernels, uint32_t count, uint32_t threads, struct arena *arena,
-                  struct diagnostics *diagnostics, struct object_file **objects, uint32_t *object_count);
+/* Several objects, compiled on `threads` threads through the kernel cache (kernel_cache_open's wish); equal input gives
+ * equal bytes whatever the number of threads. */
+bool llvm_objects(const struct object_kernel *kernels, uint32_t count, uint32_t threads, const char *cache_folder,
+                  struct arena *arena, struct diagnostics *diagnostics, struct object_file **objects, uint32_t *object_count);
 
 enum cuda_compiler { COMPILER_NVRTC, COMPILER_NVCC };
 struct cuda_options {

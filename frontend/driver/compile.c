@@ -257,8 +257,8 @@ static bool compile_code(struct compilation *c)
             c->targets[i].symbols = list_cpu_kernels(c, &c->plans[i]);
     }
     c->init = (struct bundle_target){.plan = &c->init_plan, .symbols = list_cpu_kernels(c, &c->init_plan)};
-    if (!llvm_objects(c->cpu_kernels.items, c->cpu_kernels.count, (uint32_t)c->threads, c->arena,
-                      c->diagnostics, &c->objects, &c->object_count))
+    if (!llvm_objects(c->cpu_kernels.items, c->cpu_kernels.count, (uint32_t)c->threads,
+                      c->cuda.cache_folder, c->arena, c->diagnostics, &c->objects, &c->object_count))
         return false;
     say(c, "CPU kernels compiled");
     for (uint32_t i = 0; i < c->machines.count; i++)

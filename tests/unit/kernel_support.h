@@ -81,7 +81,7 @@ static inline struct library load_kernels(struct arena *arena, const struct obje
     diagnostics_init(&diagnostics, arena, "test");
     struct object_file *objects;
     uint32_t object_count;
-    if (!llvm_objects(kernels, count, 1, arena, &diagnostics, &objects, &object_count))
+    if (!llvm_objects(kernels, count, 1, "", arena, &diagnostics, &objects, &object_count))
         fail_msg("%s", diagnostics.items.items[0].message);
     char *folder, *log;
     assert_true(temporary_folder(arena, &folder));

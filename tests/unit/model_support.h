@@ -88,7 +88,7 @@ static inline bool model_write(struct model *model)
         target.symbols = model_kernels(model, &model->plan, "", kernels, &count);
     }
     init.symbols = model_kernels(model, &model->init, "_init", kernels, &count);
-    if (!llvm_objects(kernels, count, 1, model->arena, &model->diagnostics, &objects, &inputs.object_count))
+    if (!llvm_objects(kernels, count, 1, "", model->arena, &model->diagnostics, &objects, &inputs.object_count))
         model_fail(model, "machine code");
     inputs.objects = objects;
     if (!model->folder)

@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "codegen/cuda_cache.h"
+#include "codegen/kernel_cache.h"
 #include "codegen/nvcc.h"
 #include "codegen/printers.h"
 #include "ir/support/file.h"
@@ -18,7 +18,7 @@ enum { ENTRY_HEADER = 48 };
 
 static const char *key_of(const char *source, unsigned char key[32])
 {
-    cuda_cache_key(source, "sm_80", "NVRTC 13.0", NULL, 0, key);
+    kernel_cache_key(source, strlen(source), "sm_80", "NVRTC 13.0", NULL, 0, key);
     return source;
 }
 
@@ -32,11 +32,11 @@ static const char *entry_path(struct arena *arena, const char *folder, const uns
     return text.data;
 }
 
-static bool reads(const struct cuda_cache *cache, const unsigned char *key)
+static bool reads(const struct kernel_cache *cache, const unsigned char *key)
 {
     unsigned char *bytes = NULL;
     size_t length = 0;
-    if (!cuda_cache_read(cache, key, &bytes, &length))
+    if (!kernel_cache_read(cache, key, &bytes, &length))
         return false;
     assert_int_equal(length, sizeof content);
     assert_memory_equal(bytes, content, sizeof content);
@@ -51,13 +51,13 @@ static void test_round_trip_and_damage(void **state)
     char *folder;
     unsigned char key[32], other[32];
     assert_true(temporary_folder(&arena, &folder));
-    struct cuda_cache cache = cuda_cache_open(folder, &arena);
+    struct kernel_cache cache = kernel_cache_open(folder, &arena);
     assert_true(cache.folder >= 0);
     key_of("a", key);
     key_of("b", other);
     assert_memory_not_equal(key, other, 32);
     assert_false(reads(&cache, key));
-    cuda_cache_write(&cache, key, content, sizeof content);
+    kernel_cache_write(&cache, key, content, sizeof content);
     assert_true(reads(&cache, key));
     assert_false(reads(&cache, other));
     const char *path = entry_path(&arena, folder, key);
@@ -77,9 +77,9 @@ static void test_round_trip_and_damage(void **state)
         assert_int_equal(truncate(path, length), 0);
         assert_false(reads(&cache, key));
     }
-    cuda_cache_write(&cache, key, content, sizeof content); /* made anew */
+    kernel_cache_write(&cache, key, content, sizeof content); /* made anew */
     assert_true(reads(&cache, key));
-    cuda_cache_close(&cache);
+    kernel_cache_close(&cache);
     assert_false(reads(&cache, key));
     remove_folder(folder);
     arena_release(&arena);
@@ -93,12 +93,12 @@ static void test_foreign_entries_and_folders(void **state)
     unsigned char key[32];
     assert_true(temporary_folder(&arena, &folder));
     const char *inner = arena_printf(&arena, "%s/cache", folder);
-    struct cuda_cache cache = cuda_cache_open(inner, &arena);
+    struct kernel_cache cache = kernel_cache_open(inner, &arena);
     struct stat facts;
     assert_int_equal(stat(inner, &facts), 0);
     assert_int_equal(facts.st_mode & 0777, 0700);
     key_of("a", key);
-    cuda_cache_write(&cache, key, content, sizeof content);
+    kernel_cache_write(&cache, key, content, sizeof content);
     /* A link to a good entry is not followed. */
     unsigned char linked[32];
     key_of("linked", linked);
@@ -106,15 +106,15 @@ static void test_foreign_entries_and_folders(void **state)
     assert_true(reads(&cache, key));
     assert_false(reads(&cache, linked));
     unlink(entry_path(&arena, inner, linked));
-    cuda_cache_close(&cache);
+    kernel_cache_close(&cache);
     /* Nor is a folder that is a link, or that others may write, or a file. */
     const char *link_path = arena_printf(&arena, "%s/link", folder);
     assert_int_equal(symlink(inner, link_path), 0);
-    assert_int_equal(cuda_cache_open(link_path, &arena).folder, -1);
+    assert_int_equal(kernel_cache_open(link_path, &arena).folder, -1);
     assert_int_equal(chmod(inner, 0777), 0);
-    assert_int_equal(cuda_cache_open(inner, &arena).folder, -1);
-    assert_int_equal(cuda_cache_open(entry_path(&arena, inner, key), &arena).folder, -1);
-    assert_int_equal(cuda_cache_open("", &arena).folder, -1);
+    assert_int_equal(kernel_cache_open(inner, &arena).folder, -1);
+    assert_int_equal(kernel_cache_open(entry_path(&arena, inner, key), &arena).folder, -1);
+    assert_int_equal(kernel_cache_open("", &arena).folder, -1);
     unlink(link_path);
     remove_folder(inner);
     remove_folder(folder);
@@ -136,8 +136,8 @@ static void test_oldest_go_first(void **state)
         assert_int_equal(futimens(fd, times), 0);
         close(fd);
     }
-    struct cuda_cache cache = cuda_cache_open(folder, &arena);
-    cuda_cache_close(&cache);
+    struct kernel_cache cache = kernel_cache_open(folder, &arena);
+    kernel_cache_close(&cache);
     assert_int_not_equal(access(arena_printf(&arena, "%s/old", folder), F_OK), 0);
     assert_int_equal(access(arena_printf(&arena, "%s/middle", folder), F_OK), 0);
     assert_int_equal(access(arena_printf(&arena, "%s/new", folder), F_OK), 0);
@@ -161,12 +161,12 @@ static void test_many_processes(void **state)
             continue;
         unsigned char key[32], *bytes;
         size_t length;
-        struct cuda_cache cache = cuda_cache_open(folder, &arena);
+        struct kernel_cache cache = kernel_cache_open(folder, &arena);
         key_of("shared", key);
         int wrong = cache.folder < 0;
         for (int round = 0; round < ROUNDS; round++) {
-            cuda_cache_write(&cache, key, content, sizeof content);
-            if (!cuda_cache_read(&cache, key, &bytes, &length)) {
+            kernel_cache_write(&cache, key, content, sizeof content);
+            if (!kernel_cache_read(&cache, key, &bytes, &length)) {
                 wrong = 1;
                 continue;
             }

@@ -6,7 +6,11 @@
 #include "ir/expr_eval.h"
 #include "ir/support/hash.h"
 
+#include <dirent.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 enum { COUNT = 400 };
 
@@ -378,14 +382,75 @@ static void test_threads_do_not_matter(void **state)
                                             arena_printf(&arena, "k%u", (unsigned)i), machine_find("cpu")};
     struct object_file *first, *second;
     uint32_t first_count, second_count;
-    assert_true(llvm_objects(kernels, 20, 1, &arena, &diagnostics, &first, &first_count));
-    assert_true(llvm_objects(kernels, 20, 3, &arena, &diagnostics, &second, &second_count));
+    assert_true(llvm_objects(kernels, 20, 1, "", &arena, &diagnostics, &first, &first_count));
+    assert_true(llvm_objects(kernels, 20, 3, "", &arena, &diagnostics, &second, &second_count));
     assert_int_equal(first_count, second_count);
     assert_true(first_count > 1);
     for (uint32_t i = 0; i < first_count; i++) {
         assert_int_equal(first[i].length, second[i].length);
         assert_memory_equal(first[i].bytes, second[i].bytes, first[i].length);
     }
+    arena_release(&arena);
+}
+
+static void remove_folder(const char *folder)
+{
+    DIR *list = opendir(folder);
+    assert_non_null(list);
+    for (struct dirent *item; (item = readdir(list));)
+        unlinkat(dirfd(list), item->d_name, 0);
+    closedir(list);
+    assert_int_equal(rmdir(folder), 0);
+}
+
+/* Puts one entry of the cache in the place of another; returns how many entries there are. */
+static uint32_t mix_entries(struct arena *arena, const char *folder)
+{
+    const char *names[8] = {NULL};
+    uint32_t count = 0;
+    DIR *list = opendir(folder);
+    assert_non_null(list);
+    for (struct dirent *item; (item = readdir(list));)
+        if (item->d_name[0] != '.' && count < 8)
+            names[count++] = arena_printf(arena, "%s/%s", folder, item->d_name);
+    closedir(list);
+    assert_true(count >= 2);
+    assert_int_equal(rename(names[0], names[1]), 0);
+    return count;
+}
+
+/* What is in the cache is taken from there, each module by its own key. */
+static void test_cache(void **state)
+{
+    (void)state;
+    TEST_ARENA(arena);
+    struct dims dims;
+    dims_init(&dims, &arena);
+    struct diagnostics diagnostics;
+    diagnostics_init(&diagnostics, &arena, "test");
+    char folder[] = "/tmp/gpucc_cache_XXXXXX";
+    assert_non_null(mkdtemp(folder));
+    struct object_kernel kernels[12];
+    for (uint32_t i = 0; i < 12; i++)
+        kernels[i] = (struct object_kernel){micro_kernel(&arena, &dims, 8, 1 + i % 6),
+                                            arena_printf(&arena, "k%u", (unsigned)i), machine_find("cpu")};
+    struct object_file *made[3];
+    uint32_t count;
+    for (uint32_t turn = 0; turn < 3; turn++) {
+        assert_true(llvm_objects(kernels, 12, 1, folder, &arena, &diagnostics, &made[turn], &count));
+        if (turn == 1)
+            assert_int_equal(mix_entries(&arena, folder), count);
+    }
+    assert_int_equal(count, 2);
+    uint32_t same = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        assert_int_equal(made[0][i].length, made[1][i].length);
+        assert_memory_equal(made[0][i].bytes, made[1][i].bytes, made[0][i].length);
+        same += made[2][i].length == made[0][i].length &&
+                memcmp(made[2][i].bytes, made[0][i].bytes, made[0][i].length) == 0;
+    }
+    assert_int_equal(same, 1); /* the other one is what was put in its place */
+    remove_folder(folder);
     arena_release(&arena);
 }
 
@@ -407,7 +472,7 @@ static void test_refusal(void **state)
     struct text why;
     text_init(&why, &arena);
     assert_false(kernel_verify(kernel, object.machine, &why));
-    assert_false(llvm_objects(&object, 1, 1, &arena, &diagnostics, &objects, &count));
+    assert_false(llvm_objects(&object, 1, 1, "", &arena, &diagnostics, &objects, &count));
     assert_int_equal(diagnostics.items.count, 1);
     assert_int_equal(diagnostics.items.items[0].code, DIAG_internal);
     arena_release(&arena);
@@ -417,6 +482,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_operations),
+        cmocka_unit_test(test_cache),
         cmocka_unit_test(test_guarded_load),
         cmocka_unit_test(test_micro_kernel),
         cmocka_unit_test(test_reductions_and_masks),

@@ -1,5 +1,5 @@
 /* An entry's file: magic, length, sha256 of the data, data. Named by its key in hex. */
-#include "codegen/cuda_cache.h"
+#include "codegen/kernel_cache.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -48,9 +48,9 @@ static char *default_folder(struct arena *arena)
     return home && home[0] == '/' ? arena_printf(arena, "%s/.cache/gpucc", home) : NULL;
 }
 
-struct cuda_cache cuda_cache_open(const char *wish, struct arena *arena)
+struct kernel_cache kernel_cache_open(const char *wish, struct arena *arena)
 {
-    struct cuda_cache cache = {.folder = -1};
+    struct kernel_cache cache = {.folder = -1};
     char *path = wish ? (wish[0] ? arena_string(arena, wish) : NULL) : default_folder(arena);
     if (!path || !make_folders(path))
         return cache;
@@ -67,8 +67,8 @@ struct cuda_cache cuda_cache_open(const char *wish, struct arena *arena)
     return cache;
 }
 
-void cuda_cache_key(const char *source, const char *architecture, const char *compiler,
-                    const char *const *options, uint32_t option_count, unsigned char key[32])
+void kernel_cache_key(const void *source, size_t length, const char *architecture, const char *compiler,
+                      const char *const *options, uint32_t option_count, unsigned char key[32])
 {
     struct sha256 hash;
     sha256_init(&hash);
@@ -77,7 +77,7 @@ void cuda_cache_key(const char *source, const char *architecture, const char *co
     sha256_update(&hash, compiler, strlen(compiler) + 1);
     for (uint32_t i = 0; i < option_count; i++)
         sha256_update(&hash, options[i], strlen(options[i]) + 1);
-    sha256_update(&hash, source, strlen(source));
+    sha256_update(&hash, source, length);
     sha256_final(&hash, key);
 }
 
@@ -139,8 +139,8 @@ static bool read_entry(int fd, unsigned char **bytes, size_t *length)
     return false;
 }
 
-bool cuda_cache_read(const struct cuda_cache *cache, const unsigned char key[32], unsigned char **bytes,
-                     size_t *length)
+bool kernel_cache_read(const struct kernel_cache *cache, const unsigned char key[32], unsigned char **bytes,
+                       size_t *length)
 {
     char name[NAME_BYTES];
     if (cache->folder < 0)
@@ -156,8 +156,8 @@ bool cuda_cache_read(const struct cuda_cache *cache, const unsigned char key[32]
     return good;
 }
 
-void cuda_cache_write(const struct cuda_cache *cache, const unsigned char key[32], const unsigned char *bytes,
-                      size_t length)
+void kernel_cache_write(const struct kernel_cache *cache, const unsigned char key[32],
+                        const unsigned char *bytes, size_t length)
 {
     char name[NAME_BYTES], temporary[NAME_BYTES + 32];
     struct entry_header header = {.length = length};
@@ -222,7 +222,7 @@ static struct aged_file *list_files(DIR *list, int folder, size_t *count, uint64
     return files;
 }
 
-void cuda_cache_close(struct cuda_cache *cache)
+void kernel_cache_close(struct kernel_cache *cache)
 {
     if (cache->folder < 0)
         return;
