@@ -9,8 +9,6 @@
 #include <dirent.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 enum { COUNT = 400 };
 
@@ -393,16 +391,6 @@ static void test_threads_do_not_matter(void **state)
     arena_release(&arena);
 }
 
-static void remove_folder(const char *folder)
-{
-    DIR *list = opendir(folder);
-    assert_non_null(list);
-    for (struct dirent *item; (item = readdir(list));)
-        unlinkat(dirfd(list), item->d_name, 0);
-    closedir(list);
-    assert_int_equal(rmdir(folder), 0);
-}
-
 /* Puts one entry of the cache in the place of another; returns how many entries there are. */
 static uint32_t mix_entries(struct arena *arena, const char *folder)
 {
@@ -428,8 +416,8 @@ static void test_cache(void **state)
     dims_init(&dims, &arena);
     struct diagnostics diagnostics;
     diagnostics_init(&diagnostics, &arena, "test");
-    char folder[] = "/tmp/gpucc_cache_XXXXXX";
-    assert_non_null(mkdtemp(folder));
+    char *folder;
+    assert_true(temporary_folder(&arena, &folder));
     struct object_kernel kernels[12];
     for (uint32_t i = 0; i < 12; i++)
         kernels[i] = (struct object_kernel){micro_kernel(&arena, &dims, 8, 1 + i % 6),
