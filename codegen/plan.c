@@ -240,7 +240,8 @@ bool planner_add_launches(struct planner *planner, const struct group *group,
         struct plan_launch launch = {.location = group->location, .work = kernel->work};
         memcpy(launch.grid, kernel->grid, sizeof launch.grid);
         launch.condition = kernel->condition;
-        launch.tensor_maps = kernel->tensor_maps.items;
+        launch.tensor_maps = arena_copy(planner->arena, kernel->tensor_maps.items,
+                                        kernel->tensor_maps.count * sizeof *kernel->tensor_maps.items);
         launch.tensor_map_count = kernel->tensor_maps.count;
         uint32_t *buffers = arena_new_array(planner->arena, uint32_t, kernel->global_count + MAX_KERNEL_WORDS);
         for (uint32_t k = 0; k < kernel->global_count; k++)

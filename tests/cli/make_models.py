@@ -67,6 +67,16 @@ def two_inputs():
                  [value("a", ["rows", "left"]), value("b", ["right", 5])], [value("y", None)])
 
 
+def half():
+    """Products of f16: rows of 41, which the copy engine of sm_90a refuses, and of 24."""
+    generator = np.random.Generator(np.random.PCG64(3))
+    weights = [tensor(n, generator.standard_normal(s), np.float16) for n, s in [("w", (64, 41)), ("v", (64, 24))]]
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["y"], name="odd"),
+             helper.make_node("MatMul", ["x", "v"], ["z"], name="even")]
+    half = TensorProto.FLOAT16
+    return model(nodes, [value("x", [256, 64], half)], [value("y", [256, 41], half), value("z", [256, 24], half)], weights)
+
+
 def heavy():
     """4 MB of weights."""
     weight = np.random.Generator(np.random.PCG64(2)).standard_normal((1024, 1024))
@@ -282,7 +292,7 @@ def external(location, offset=None, length=None):
     return made
 
 
-MODELS = [small, cache, two_inputs, heavy, odd_names, types, shape_input, frozen, no_ir_version, new_ir_version, no_opset,
+MODELS = [small, cache, two_inputs, half, heavy, odd_names, types, shape_input, frozen, no_ir_version, new_ir_version, no_opset,
           new_opset, old_opset, unknown_operator, unknown_domain, unsupported_operators, many_unsupported,
           unsupported_type, refused_type, cycle, missing_input, missing_output, duplicate_output, duplicate_input,
           duplicate_weight, too_few_inputs, too_many_inputs, too_many_outputs, absent_input, attribute_type,

@@ -14,6 +14,7 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "models"))
+import half  # noqa: E402
 import models  # noqa: E402
 
 TARGET = "sm_90a"
@@ -49,6 +50,13 @@ def model_kernels(name, options, facts):
     return {digest: f"{name} {kernel}" for digest, kernel in lines}
 
 
+def block_kernels(name, options):
+    folder = options.work / "cuda" / name
+    half.compile_block(options.gpucc, name, options.work, TARGET, folder / "bundle.so", folder)
+    lines = [line.split() for line in (folder / "kernels.hash").read_text().splitlines()]
+    return {digest: f"{name} {kernel}" for digest, kernel in lines}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--gpucc", type=pathlib.Path, required=True)
@@ -61,6 +69,8 @@ def main():
     kernels = case_kernels(options.pack)
     for name in MODELS:
         kernels.update(model_kernels(name, options, table[name]))
+    for name in half.BLOCKS:
+        kernels.update(block_kernels(name, options))
     verified = read_list("verified.txt")
     missing = {digest: what for digest, what in kernels.items() if digest not in verified}
     if options.update:

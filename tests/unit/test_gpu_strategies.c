@@ -183,19 +183,23 @@ static void test_targets(void **state)
     arena_release(&arena);
 }
 
-/* Sums stay in registers and warpgroups' products follow each other: in every tile of both strategies. */
+/* Sums stay in registers and warpgroups' products follow each other: in every tile of both strategies, by the
+ * cases that have them all. */
 static void tiles_of(const struct machine *machine)
 {
     TEST_ARENA(arena);
+    enum { TILES = 6 };
     struct host_batch batch;
     struct gpu_case *made;
     char *log = NULL;
     host_batch_begin(&batch, &arena);
     for (uint32_t i = 0; (made = gpu_case_make(&arena, i)); i++) {
         struct gpu_run run;
-        if (!strstr(made->strategy, "gpu_matmul") || !gpu_case_runs(made, machine))
+        if (!strstr(made->strategy, "gpu_matmul") || !gpu_case_runs(made, machine) ||
+            made->candidates < TILES)
             continue;
-        for (uint32_t number = 0; gpu_run_make(&run, &arena, made, machine, number); number++)
+        for (uint32_t number = 0; number < TILES && gpu_run_make(&run, &arena, made, machine, number);
+             number++)
             for (uint32_t k = 0; k < run.lowered.launches.count; k++)
                 host_batch_add(&batch, run.lowered.launches.items[k].kernel, machine);
     }
