@@ -90,6 +90,8 @@ bool expr_constant_float(const struct exprs *pool, expr e, double *value);
 /* Bounds of an i64 index expression from constants, axes' extents and dims' ranges; false: nothing is known.
  */
 bool expr_index_range(const struct exprs *pool, expr e, int64_t *low, int64_t *high);
+/* The same as dims, for all values of the symbols; false: not known. */
+bool expr_index_bounds(struct exprs *pool, expr e, dim *low, dim *high);
 /* The two are equal by algebra, whatever their form; false also where that is not found out. */
 bool expr_index_equal(struct exprs *pool, expr a, expr b);
 

@@ -401,6 +401,12 @@ static bool sum_within(struct exprs *pool, const struct sum *sum, dim limit)
            dim_less(pool->dims, high, limit) == 1;
 }
 
+bool expr_index_bounds(struct exprs *pool, expr e, dim *low, dim *high)
+{
+    struct sum sum;
+    return sum_of(pool, e, &sum) && sum_bounds(pool, &sum, 0, low, high);
+}
+
 static bool sum_not_negative(struct exprs *pool, const struct sum *sum)
 {
     dim low, high;

@@ -3,7 +3,7 @@
 
 #include "tests/unit/definition_support.h"
 
-enum finish { PLAIN, RESIDUAL, SIGMOID, EPILOGUE };
+enum finish { PLAIN, RESIDUAL, SIGMOID, EPILOGUE, POSITIONS };
 
 /* Flags of a row: of Gemm, and which of its two cases there are. */
 enum { RIGHT_TURNED = 1, LEFT_TURNED = 2, SIZES_KNOWN = 1 << 20, SIZES_FREE = 1 << 21 };
@@ -228,6 +228,11 @@ static void finish_case(struct gpu_case *made, enum finish finish)
             expr_binary(pool, EXPR_MUL, store->value, expr_unary(pool, EXPR_SIGMOID, store->value));
     if (finish == EPILOGUE)
         finish_epilogue(made, nest);
+    /* Data, not an index: it passes 32 bits where no buffer does. */
+    if (finish == POSITIONS)
+        store->value =
+            expr_binary(pool, EXPR_ADD, store->value,
+                        expr_binary(pool, EXPR_MUL, nest_axis(d, nest, 0), expr_index(pool, 1000003)));
     if (finish != RESIDUAL)
         return;
     const uint32_t buffer = definition_buffer(d, BUFFER_INPUT, type);

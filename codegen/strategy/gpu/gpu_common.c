@@ -49,7 +49,7 @@ static void begin_kernel(struct gpu_kernel *k, const struct strategy_context *co
     *k = (struct gpu_kernel){.context = context, .kernel = kernel_new(context->arena, body->pool->dims)};
     k->kernel->strategy = strategy;
     k->kernel->location = context->group->location;
-    k->kernel->index_bits = gpu_index_bits(context);
+    k->kernel->index_bits = gpu_index_bits(context, k->kernel);
     k->kernel->calls_functions = true;
     k->memories = arena_new_array(context->arena, uint32_t, body->buffers.count);
 }
@@ -121,25 +121,6 @@ void gpu_kernel_end(struct gpu_kernel *k, struct lowered_group *out)
 {
     struct kernel_launch launch = {.kernel = k->kernel, .arguments = k->arguments.items};
     vec_push(k->context->arena, &out->launches, launch);
-}
-
-uint32_t gpu_index_bits(const struct strategy_context *context)
-{
-    const struct definition *body = &context->group->body;
-    struct dims *dims = body->pool->dims;
-    const int64_t limit = INT32_MAX;
-    if (context->index_bits)
-        return context->index_bits;
-    for (uint32_t i = 0; i < body->buffers.count; i++) {
-        dim elements = tensor_elements(dims, &body->buffers.items[i].type);
-        int64_t low, high;
-        dim_range(dims, elements, &low, &high);
-        /* An upper end that nobody set says nothing; then the hints decide, and prepare refuses what does not
-         * fit. */
-        if (low > limit || (high > limit && high < INT64_MAX >> 20) || dim_hint(dims, elements) > limit)
-            return 64;
-    }
-    return 32;
 }
 
 double gpu_size(const struct strategy_context *context, dim d)

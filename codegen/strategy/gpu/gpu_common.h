@@ -34,10 +34,10 @@ uint32_t gpu_kernel_parameter(struct gpu_kernel *k, enum argument_kind kind, uin
 /* Appends the launch. */
 void gpu_kernel_end(struct gpu_kernel *k, struct lowered_group *out);
 
-/* 64 when an element count that the kernel indexes may pass 2^31 - 1 by the ranges of its dims, or does at
- * the hints. */
-uint32_t gpu_index_bits(const struct strategy_context *context);
-
+/* 64 when an element count that the group indexes, or a number that it computes from axes and dims, may pass
+ * 2^31 - 1 by the ranges of its dims, or does at the hints. Of what may only at other dims, prepare checks
+ * the counts, and the numbers as further dims of `kernel` (NULL: the answer alone is wanted). */
+uint32_t gpu_index_bits(const struct strategy_context *context, struct kernel *kernel);
 
 /* The value to plan for: every symbol at its hint, but sizes that nobody bounded at a usual one at least,
  * since their hint says nothing. */

@@ -452,7 +452,7 @@ void gpu_build_sort(const struct strategy_context *context, uint32_t number, str
                      .nest = nest,
                      .out = out,
                      .key = expr_at(context->group->body.pool, nest->reductions[0].body)->dtype,
-                     .place = gpu_index_bits(context) == 32 ? DTYPE_I32 : DTYPE_I64,
+                     .place = gpu_index_bits(context, NULL) == 32 ? DTYPE_I32 : DTYPE_I64,
                      .rows = gpu_extent_product(context, nest, 0, nest->rank),
                      .length = dim_current(dims, nest->extents[nest->rank]),
                      .taken = dim_current(dims, nest->extents[nest->rank + 1])};
