@@ -297,6 +297,13 @@ static void test_legality(void **state)
                   near_y[] = {2, 2, 3, 3, 5, 24, 40};
     const int64_t far_a[] = {2, 1, 2, 1, 2, 24, 64}, far_b[] = {2, 3, 2, 3, 2, 64, 40},
                   far_y[] = {2, 3, 2, 3, 2, 24, 40};
+    const int64_t row_a[] = {1, 64}, row_y[] = {1, 40}, thin_a[] = {24, 1}, thin_b[] = {1, 40},
+                  none_a[] = {24, 0}, none_b[] = {0, 40}, batch_a[] = {3, 24, 64}, batch_b[] = {3, 64, 40},
+                  batch_y[] = {3, 24, 40};
+    struct op_case row = matmul(&arena, DTYPE_F16, 2, row_a, b, row_y),
+                   thin = matmul(&arena, DTYPE_F16, 2, thin_a, thin_b, y),
+                   none = matmul(&arena, DTYPE_F16, 2, none_a, none_b, y),
+                   batch = matmul(&arena, DTYPE_F16, 3, batch_a, batch_b, batch_y);
     struct op_case plain = matmul(&arena, DTYPE_F16, 2, a, b, y),
                    single = matmul(&arena, DTYPE_F32, 2, a, b, y),
                    odd = matmul(&arena, DTYPE_BF16, 2, a, odd_b, odd_y),
@@ -306,25 +313,35 @@ static void test_legality(void **state)
     const struct {
         struct op_case *c;
         const char *strategy, *machine, *why;
+        bool symbolic;
     } cases[] = {
-        {&plain, "gpu_matmul_wgmma", "sm_90a", NULL},
-        {&plain, "gpu_matmul_mma", "sm_90a", NULL},
-        {&plain, "gpu_matmul_mma", "sm_80", NULL},
-        {&plain, "gpu_matmul_wgmma", "sm_90", "sm_90a has them"},
-        {&plain, "gpu_matmul_wgmma", "sm_80", "sm_90a has them"},
-        {&single, "gpu_matmul_mma", "sm_90a", "no plain loads of one 16-bit float type"},
-        {&odd, "gpu_matmul_wgmma", "sm_90a", "never multiples of the copy engine's 16 bytes"},
-        {&odd, "gpu_matmul_mma", "sm_90a", NULL},
-        {&near, "gpu_matmul_wgmma", "sm_90a", NULL},
-        {&far, "gpu_matmul_mma", "sm_90a", "more axes in front"},
-        {&window, "gpu_matmul_mma", "sm_90a", "do not run through both operands as one"},
-        {&padded, "gpu_matmul_mma", "sm_90a", "no plain loads"},
+        {&plain, "gpu_matmul_wgmma", "sm_90a", NULL, false},
+        {&plain, "gpu_matmul_wgmma", "sm_90a", NULL, true},
+        {&row, "gpu_matmul_mma", "sm_90a", "no element is used twice", false},
+        {&row, "gpu_matmul_wgmma", "sm_90a", NULL, true},
+        {&thin, "gpu_matmul_mma", "sm_90a", "loads nothing over the summed axes", false},
+        {&thin, "gpu_matmul_wgmma", "sm_90a", NULL, true},
+        {&none, "gpu_matmul_wgmma", "sm_90a", "an empty depth", false},
+        {&none, "gpu_matmul_mma", "sm_90a", NULL, false},
+        {&batch, "gpu_matmul_wgmma", "sm_90a", NULL, false},
+        {&batch, "gpu_matmul_wgmma", "sm_90a", "a broadcast that only sizes decide", true},
+        {&plain, "gpu_matmul_mma", "sm_90a", NULL, false},
+        {&plain, "gpu_matmul_mma", "sm_80", NULL, false},
+        {&plain, "gpu_matmul_wgmma", "sm_90", "sm_90a has them", false},
+        {&plain, "gpu_matmul_wgmma", "sm_80", "sm_90a has them", false},
+        {&single, "gpu_matmul_mma", "sm_90a", "no plain loads of one 16-bit float type", false},
+        {&odd, "gpu_matmul_wgmma", "sm_90a", "never multiples of the copy engine's 16 bytes", false},
+        {&odd, "gpu_matmul_mma", "sm_90a", NULL, false},
+        {&near, "gpu_matmul_wgmma", "sm_90a", NULL, false},
+        {&far, "gpu_matmul_mma", "sm_90a", "more axes in front", false},
+        {&window, "gpu_matmul_mma", "sm_90a", "do not run through both operands as one", false},
+        {&padded, "gpu_matmul_mma", "sm_90a", "no plain loads", false},
     };
     for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct product p;
         struct text why;
         text_init(&why, &arena);
-        product_make(&p, &arena, cases[i].c, false, cases[i].machine);
+        product_make(&p, &arena, cases[i].c, cases[i].symbolic, cases[i].machine);
         const bool fits = named(cases[i].strategy)->fits(&p.context, &why);
         if (fits != !cases[i].why || (!fits && !strstr(why.data, cases[i].why)))
             fail_msg("case %u: %s", i, fits ? "taken" : why.data);
