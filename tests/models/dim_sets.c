@@ -10,93 +10,15 @@
  * malloc and its kin, dlopen and dlmopen are those of this program, which count and pass on. It fails when an
  * enqueue allocates, when a library is opened or mapped after the bundle was opened, or when two enqueues
  * differ. Outputs are filled with 0xa5 before each. Prints one line a set, with the outputs' dims. */
-#include <dlfcn.h>
 #include <inttypes.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "counted_calls.h"
 #include "gpucc/runtime.h"
 
 enum { MOST_TENSORS = 32, MOST_DIMS = MOST_TENSORS * GPUCC_MAX_RANK, LINE = 4096 };
-
-static atomic_uint_fast64_t allocations, opened;
-
-/* The bundle must find them. */
-#pragma GCC visibility push(default)
-
-/* glibc's own, under the names by which it exports them for this. */
-extern void *__libc_malloc(size_t bytes);
-extern void *__libc_calloc(size_t count, size_t bytes);
-extern void *__libc_realloc(void *memory, size_t bytes);
-extern void *__libc_memalign(size_t alignment, size_t bytes);
-extern void __libc_free(void *memory);
-void *memalign(size_t alignment, size_t bytes);
-
-void *malloc(size_t bytes)
-{
-    atomic_fetch_add(&allocations, 1);
-    return __libc_malloc(bytes);
-}
-
-void *calloc(size_t count, size_t bytes)
-{
-    atomic_fetch_add(&allocations, 1);
-    return __libc_calloc(count, bytes);
-}
-
-void *realloc(void *memory, size_t bytes)
-{
-    atomic_fetch_add(&allocations, 1);
-    return __libc_realloc(memory, bytes);
-}
-
-void *memalign(size_t alignment, size_t bytes)
-{
-    atomic_fetch_add(&allocations, 1);
-    return __libc_memalign(alignment, bytes);
-}
-
-void *aligned_alloc(size_t alignment, size_t bytes)
-{
-    return memalign(alignment, bytes);
-}
-
-int posix_memalign(void **memory, size_t alignment, size_t bytes)
-{
-    *memory = memalign(alignment, bytes);
-    return *memory ? 0 : 12; /* ENOMEM */
-}
-
-void free(void *memory)
-{
-    atomic_fetch_add(&allocations, memory != NULL);
-    __libc_free(memory);
-}
-
-typedef void *open_function(const char *path, int mode);
-typedef void *open_in_function(Lmid_t space, const char *path, int mode);
-
-void *dlopen(const char *path, int mode)
-{
-    void *symbol = dlsym(RTLD_NEXT, "dlopen");
-    open_function *next;
-    memcpy(&next, &symbol, sizeof next);
-    atomic_fetch_add(&opened, 1);
-    return next(path, mode);
-}
-
-void *dlmopen(Lmid_t space, const char *path, int mode)
-{
-    void *symbol = dlsym(RTLD_NEXT, "dlmopen");
-    open_in_function *next;
-    memcpy(&next, &symbol, sizeof next);
-    atomic_fetch_add(&opened, 1);
-    return next(space, path, mode);
-}
-
-#pragma GCC visibility pop
 
 static void fail(const char *what)
 {
@@ -168,9 +90,9 @@ static void prepare(gpucc_model *model, gpucc_context *context, const struct set
             dims.count++;
         }
     }
-    const uint64_t before = atomic_load(&allocations);
+    const uint64_t before = calls_allocated();
     need(gpucc_prepare(context, &dims, NULL), "prepare");
-    if (before == atomic_load(&allocations))
+    if (before == calls_allocated())
         fail("prepare allocates, but nothing was counted");
 }
 
@@ -215,9 +137,9 @@ static void run_set(gpucc_model *model, gpucc_context *context, struct set *set,
     for (int round = 0; round < ROUNDS; round++) {
         for (size_t i = 0; i < set->output_count; i++)
             memset(set->outputs[i].data, 0xa5, set->outputs[i].bytes);
-        const uint64_t before = atomic_load(&allocations);
+        const uint64_t before = calls_allocated();
         const gpucc_status status = gpucc_enqueue(context, NULL, set->inputs, set->outputs);
-        const uint64_t after = atomic_load(&allocations);
+        const uint64_t after = calls_allocated();
         need(status, "enqueue");
         if (before != after)
             fail("an enqueue allocated or freed memory");
@@ -270,9 +192,9 @@ int main(int count, char **arguments)
         fprintf(stderr, "usage: dim_sets BUNDLE < SETS\n");
         return 2;
     }
-    const uint64_t none = atomic_load(&opened);
+    const uint64_t none = calls_opened();
     need(gpucc_open(arguments[1], NULL, &model), "open");
-    if (none || atomic_load(&opened) != 1)
+    if (none || calls_opened() != 1)
         fail("opening the bundle did not go through the counted dlopen once");
     const unsigned mapped = mapped_libraries();
     gpucc_context_options options = GPUCC_INIT(gpucc_context_options);
@@ -290,10 +212,9 @@ int main(int count, char **arguments)
             fail("a line that is not understood");
         }
     }
-    if (atomic_load(&opened) != 1 || mapped_libraries() != mapped)
+    if (calls_opened() != 1 || mapped_libraries() != mapped)
         fail("a library was opened behind the bundle");
-    printf("%u sets, %" PRIu64 " library opened, no allocation in enqueue\n", sets,
-           (uint64_t)atomic_load(&opened));
+    printf("%u sets, %" PRIu64 " library opened, no allocation in enqueue\n", sets, (uint64_t)calls_opened());
     gpucc_context_destroy(context);
     gpucc_close(model);
     return 0;
