@@ -199,6 +199,18 @@ static const char *location_text(struct tables *t, const struct location *locati
     return text.data ? text.data : "";
 }
 
+/* The node stands in a branch that sizes choose: what holds only there has been guarded so. */
+static bool runs_by_sizes(const struct graph *graph, const struct node *node)
+{
+    for (region_id region = node->region; region != GRAPH_BODY;) {
+        const struct node *parent = graph_node(graph, graph->regions.items[region].parent);
+        if (parent->op == OP_If && node_attribute(parent, ATTR_dims))
+            return true;
+        region = parent->region;
+    }
+    return false;
+}
+
 static void add_guards(struct tables *t)
 {
     const struct graph *graph = t->writer->inputs->graph;
@@ -218,7 +230,7 @@ static void add_guards(struct tables *t)
     for (uint32_t i = 1; i < graph->values.count; i++) {
         const struct value *value = graph_value(graph, i);
         const struct node *producer = value->kind == VALUE_RESULT ? graph_node(graph, value->producer) : NULL;
-        if (!producer || producer->removed)
+        if (!producer || producer->removed || runs_by_sizes(graph, producer))
             continue;
         for (int axis = 0; axis < value->type.rank; axis++) {
             int64_t low, high;

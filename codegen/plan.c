@@ -224,6 +224,26 @@ uint32_t *planner_unset(struct arena *arena, uint32_t count)
     return items;
 }
 
+/* A launch of a branch that sizes choose runs where they do: on a GPU it has a condition, on a CPU no work
+ * elsewhere. */
+static bool run_where(struct planner *planner, struct plan_launch *launch)
+{
+    if (planner->runs == DIM_NONE)
+        return true;
+    if (planner->plan->machine->kind != TARGET_CUDA)
+        launch->work = dim_mul(planner->dims, launch->work, planner->runs);
+    else if (launch->condition == DIM_NONE)
+        launch->condition = planner->runs;
+    else
+        launch->condition = dim_mul(planner->dims, launch->condition, planner->runs);
+    if (launch->work != DIM_NONE &&
+        (planner->plan->machine->kind != TARGET_CUDA || launch->condition != DIM_NONE))
+        return true;
+    diag_error(planner->diagnostics, DIAG_limit_exceeded, launch->location,
+               "the sizes that decide whether the branch runs are too complex");
+    return false;
+}
+
 bool planner_add_launches(struct planner *planner, const struct group *group,
                           const struct lowered_group *lowered, const struct machine *machine,
                           const uint32_t *bound)
@@ -240,10 +260,13 @@ bool planner_add_launches(struct planner *planner, const struct group *group,
         struct plan_launch launch = {.location = group->location, .work = kernel->work};
         memcpy(launch.grid, kernel->grid, sizeof launch.grid);
         launch.condition = kernel->condition;
+        if (!run_where(planner, &launch))
+            return false;
         launch.tensor_maps = arena_copy(planner->arena, kernel->tensor_maps.items,
                                         kernel->tensor_maps.count * sizeof *kernel->tensor_maps.items);
         launch.tensor_map_count = kernel->tensor_maps.count;
-        uint32_t *buffers = arena_new_array(planner->arena, uint32_t, kernel->global_count + MAX_KERNEL_WORDS);
+        uint32_t *buffers =
+            arena_new_array(planner->arena, uint32_t, kernel->global_count + MAX_KERNEL_WORDS);
         for (uint32_t k = 0; k < kernel->global_count; k++)
             buffers[k] = argument_buffer(planner, group, lowered, &from->arguments[k], temporaries, derived);
         if (!planner_bind_words(planner, group, from->kernel, buffers))

@@ -5,6 +5,9 @@
  * last.
  * - Both branches of an If store to the same buffers, so a branch's result is stored there or copied there.
  *
+ * An If that sizes decide needs no record, unless there is one in it: its launches have no work where they do
+ * not run.
+ *
  * A While keeps its states in buffers of the arena: copied in before it, and from the body's results at the
  * end of each iteration. */
 #include "codegen/plan_internal.h"
@@ -128,8 +131,43 @@ static bool plan_branch(struct planner *planner, const struct group *group, uint
     return true;
 }
 
+/* Something in the branches runs by a condition that only the device has. */
+static bool holds_controls(const struct planner *planner, const struct group *group)
+{
+    const struct node *node = graph_node(planner->graph, group->control);
+    for (uint32_t b = 0; b < node->body_count; b++)
+        for (uint32_t i = 0; i < group->bodies[b].groups.count; i++) {
+            const struct group *inner = &group->bodies[b].groups.items[i];
+            if (inner->control && (!node_attribute(graph_node(planner->graph, inner->control), ATTR_dims) ||
+                                   holds_controls(planner, inner)))
+                return true;
+        }
+    return false;
+}
+
+/* Sizes decide, so the host does: the launches of both branches stand in the plan, without work where they do
+ * not run. */
+static bool plan_decided(struct planner *planner, const struct group *group, dim condition)
+{
+    struct dims *dims = planner->dims;
+    const dim around = planner->runs, one = dim_constant(dims, 1);
+    bool done = true;
+    planner->depth++;
+    for (uint32_t branch = 0; branch < 2 && done; branch++) {
+        const dim here = branch ? dim_sub(dims, one, condition) : condition;
+        planner->runs = around == DIM_NONE ? here : dim_min(dims, around, here);
+        done = plan_branch(planner, group, branch);
+    }
+    planner->depth--;
+    planner->runs = around;
+    return done;
+}
+
 static bool plan_if(struct planner *planner, const struct group *group)
 {
+    const struct attribute *sizes = node_attribute(graph_node(planner->graph, group->control), ATTR_dims);
+    if (sizes && !holds_controls(planner, group))
+        return plan_decided(planner, group, sizes->dims[0]);
     const uint32_t condition =
         planner_value_buffer(planner, graph_node(planner->graph, group->control)->inputs[0]);
     if (!set_condition(planner, group, condition, true))

@@ -34,6 +34,7 @@ struct planner {
     value_id *same_as;       /* [value]: the value whose memory it is; itself where it has its own */
     uint32_t *group_buffers; /* [buffer of the group that is being planned], for those without a value */
     uint32_t depth;          /* control-flow nodes around what is being planned */
+    dim runs;                /* 1 where it runs, 0 where sizes say that it does not; DIM_NONE: it always does */
     VEC(struct known_derived) derived;
     VEC(const char *) kernel_keys; /* [kernel]: canonical text that equal kernels share */
     uint32_t *slots, slot_count;   /* hash table of the keys: number + 1 */

@@ -370,21 +370,22 @@ static void take_recurrence(struct cell *cell, uint32_t direction)
         split(importer, at, gather(importer, at, at->inputs[INPUT_P], direction), 0, 3, cell->peepholes);
 }
 
-/* The first state: the given one, or zeros [batch, hidden]. */
+/* The first state, [batch, hidden]: the given one, which the Reshape holds to the sequence's batch, or zeros.
+ */
 static value_id first_state(struct cell *cell, uint32_t direction, value_id given, value_id sequence)
 {
     struct importer *importer = cell->importer;
     struct import_node *at = cell->outer;
-    if (given)
-        return gather(importer, at, given, direction);
     value_id sizes[2];
     const struct attribute batch[2] = {attribute_int(ATTR_start, 1), attribute_int(ATTR_end, 2)};
     const int64_t axis = cell->quantised ? 1 : 2;
     const struct attribute hidden[2] = {attribute_int(ATTR_start, axis), attribute_int(ATTR_end, axis + 1)};
     sizes[0] = import_emit(importer, at, OP_Shape, 1, &sequence, 2, batch);
     sizes[1] = import_emit(importer, at, OP_Shape, 1, &at->inputs[2], 2, hidden);
-    const value_id inputs[2] = {concat(importer, at, sizes, 2, 0), number(cell, 0)};
-    return import_emit(importer, at, OP_ConstantOfShape, 2, inputs, 0, NULL);
+    const value_id shape = concat(importer, at, sizes, 2, 0);
+    if (given)
+        return import_emit2(importer, at, OP_Reshape, gather(importer, at, given, direction), shape);
+    return import_emit2(importer, at, OP_ConstantOfShape, shape, number(cell, 0));
 }
 
 /* The steps' numbers, to compare with the lengths. */

@@ -494,6 +494,23 @@ dim dim_max(struct dims *dims, dim a, dim b)
     return extreme(dims, DIM_MAX, dim_current(dims, a), dim_current(dims, b));
 }
 
+dim dim_distance(struct dims *dims, dim a, dim b)
+{
+    return dim_max(dims, dim_max(dims, dim_sub(dims, a, b), dim_sub(dims, b, a)), dim_constant(dims, 0));
+}
+
+dim dim_is_less(struct dims *dims, dim a, dim b)
+{
+    const dim gap = dim_max(dims, dim_sub(dims, b, a), dim_constant(dims, 0));
+    return dim_min(dims, gap, dim_constant(dims, 1));
+}
+
+dim dim_is_not_zero(struct dims *dims, dim a)
+{
+    const dim zero = dim_constant(dims, 0);
+    return dim_min(dims, dim_distance(dims, a, zero), dim_constant(dims, 1));
+}
+
 /* ---- facts
  * ------------------------------------------------------------------------------------------------------- */
 
@@ -797,6 +814,16 @@ static bool settle_extreme(struct dims *dims, const struct polynomial *p, const 
     return false;
 }
 
+bool dims_guard_where(struct dims *dims, dim gap, bool known, const struct location *location)
+{
+    const dim where = dims->where ? dim_current(dims, dims->where(dims->where_user, known)) : DIM_NONE;
+    const dim both = where == DIM_NONE ? DIM_NONE : dim_min(dims, where, gap);
+    if (both == DIM_NONE || dim_equals_constant(dims, where, 1))
+        return false;
+    dims_guard(dims, both, dim_constant(dims, 0), location);
+    return true;
+}
+
 bool dim_merge(struct dims *dims, dim a, dim b, const struct location *location)
 {
     struct polynomial p, q;
@@ -816,6 +843,9 @@ bool dim_merge(struct dims *dims, dim a, dim b, const struct location *location)
     reduce_equation(dims, &p, &a, &b);
     if (p.count == 0 || never_zero(dims, &p))
         return p.count == 0 && p.constant == 0;
+    const bool symbols = dims->nodes.items[a].op == DIM_SYMBOL && dims->nodes.items[b].op == DIM_SYMBOL;
+    if (!symbols && dims->where && dims_guard_where(dims, dim_distance(dims, a, b), false, location))
+        return true;
     bool possible;
     if (settle_extreme(dims, &p, location, &possible))
         return possible;

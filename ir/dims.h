@@ -75,6 +75,10 @@ struct dims {
     uint32_t *slots; /* hash table of node numbers */
     uint32_t slot_count;
     uint32_t merges; /* raised by each merge: cached results older than this must be brought up to date */
+    /* Where equalities that are assumed from now on must hold: where the dim that this gives is not 0. NULL, or DIM_NONE
+     * from it: everywhere. `known`: asks for it only if it is known already. */
+    dim (*where)(void *user, bool known);
+    void *where_user;
 };
 
 void dims_init(struct dims *dims, struct arena *arena);
@@ -91,6 +95,10 @@ dim dim_ceil_div(struct dims *dims, dim a, dim b);
 dim dim_mod(struct dims *dims, dim a, dim b); /* a - b * floor(a / b) */
 dim dim_min(struct dims *dims, dim a, dim b);
 dim dim_max(struct dims *dims, dim a, dim b);
+/* |a - b|, and 1 or 0: whether a < b, whether a is not 0. */
+dim dim_distance(struct dims *dims, dim a, dim b);
+dim dim_is_less(struct dims *dims, dim a, dim b);
+dim dim_is_not_zero(struct dims *dims, dim a);
 /* Any argument DIM_NONE, a constant that overflows, or an expression beyond MAX_DIM_WEIGHT gives DIM_NONE.
  * Merges are applied to the arguments first. Division cancels common factors before it asks whether b can be
  * 0: a quotient that is exact as a polynomial holds wherever it is defined. */
@@ -104,7 +112,8 @@ int dim_equal(struct dims *dims, dim a, dim b);
 /* a is a multiple of the positive constant for every value of the symbols. */
 bool dim_divisible(const struct dims *dims, dim a, int64_t divisor);
 
-/* Assumes a == b: replaces a symbol on one side by the other side where it can, and records the guard.
+/* Assumes a == b: replaces a symbol on one side by the other side where it can, and records the guard. Where that need not
+ * hold everywhere (dims.where), only symbols that must equal symbols are replaced.
  * Returns false when the two can never be equal (no overlap of ranges, unequal constants): the caller reports
  * it. */
 bool dim_merge(struct dims *dims, dim a, dim b, const struct location *location);

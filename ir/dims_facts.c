@@ -243,6 +243,11 @@ bool dim_assume_at_least(struct dims *dims, dim d, int64_t bound, const struct l
         return d != DIM_NONE;
     if (dims->nodes.items[d].high < bound)
         return false;
+    const dim zero = dim_constant(dims, 0);
+    if (dims->where &&
+        dims_guard_where(dims, dim_max(dims, dim_sub(dims, dim_constant(dims, bound), d), zero), true,
+                         location))
+        return true;
     const int way = direction(dims, d, &symbol);
     if (way == 0 || symbol == DIM_NONE) {
         const dim least = dim_constant(dims, bound);

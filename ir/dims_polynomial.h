@@ -28,6 +28,8 @@ dim dims_atom(struct dims *dims, enum dim_op op, dim a, dim b);
 void dims_replace(struct dims *dims, uint32_t symbol, dim replacement);
 /* Records that left == right was assumed, once. */
 void dims_guard(struct dims *dims, dim left, dim right, const struct location *location);
+/* Guards that gap is 0 where dims.where says, called with `known`. False: that is everywhere, and nothing was done. */
+bool dims_guard_where(struct dims *dims, dim gap, bool known, const struct location *location);
 /* Total structural order of dims; 0 exactly when they are the same. */
 int dims_compare(const struct dims *dims, dim a, dim b);
 

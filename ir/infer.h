@@ -13,11 +13,19 @@
 
 #include "ir/graph.h"
 
+/* A branch that is being walked, and those around it: it runs where the condition is `holds`. */
+struct infer_path {
+    const struct infer_path *around;
+    value_id condition;
+    bool holds;
+};
+
 struct infer {
     struct graph *graph;
     struct diagnostics *diagnostics;
     uint32_t failures;
     struct exprs *pool; /* NULL at first; for the Definitions that find contents */
+    const struct infer_path *path; /* NULL: outside all branches */
     bool appends; /* set by infer_graph: nodes made beside a node go to the end of its region, it places them
                    */
 };

@@ -432,6 +432,17 @@ static void demand_contents(struct infer *infer, value_id id)
         find_behind(infer, behind);
 }
 
+dim infer_demand_size(struct infer *infer, value_id value)
+{
+    uint32_t count = 0;
+    const dim *contents = infer_value_contents(infer, value, &count);
+    if (!all_known(contents, count)) {
+        demand_contents(infer, value);
+        contents = infer_value_contents(infer, value, &count);
+    }
+    return all_known(contents, count) && count == 1 ? contents[0] : DIM_NONE;
+}
+
 const dim *infer_shape_input(struct infer *infer, node_id node, uint32_t input, uint32_t *count)
 {
     const value_id id = node_input(graph_node(infer->graph, node), input);

@@ -1,6 +1,5 @@
-/* Control flow. If is decided where its condition is known: the branch's nodes then stand in its place. Loop
- * and Scan are bound to While, the one loop of the canonical graph: a condition, and states that the body
- * turns into the next ones.
+/* Loops. Loop and Scan are bound to While, the one loop of the canonical graph: a condition, and states that
+ * the body turns into the next ones.
  *
  *     Loop(trips, condition, s)  body (i, c, s) -> (c', s', e)
  *     While(condition && 0 < trips, 0, s, zeros[trips, ..])
@@ -101,11 +100,10 @@ static value_id scalar_constant(struct graph *graph, enum dtype dtype)
     return graph_add_constant_data(graph, dtype, 0, NULL, zeros);
 }
 
-/* ---- If
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- bodies
+ * -------------------------------------------------------------------------------------------------- */
 
-/* The body's nodes move in front of the node, whose results are the body's from now on. */
-static void inline_body(struct infer *infer, node_id node, region_id body)
+void infer_inline_body(struct infer *infer, node_id node, region_id body)
 {
     struct graph *graph = infer->graph;
     const region_id parent = graph_node(graph, node)->region;
@@ -121,56 +119,6 @@ static void inline_body(struct infer *infer, node_id node, region_id body)
                                graph->regions.items[body].results.items[i]);
     graph_node(graph, node)->output_count = 0;
     graph_remove_node(graph, node);
-}
-
-/* The types of an If's results: those on which the branches agree. */
-static bool join_branches(struct infer *infer, node_id node)
-{
-    struct graph *graph = infer->graph;
-    const struct node *n = graph_node(graph, node);
-    for (uint32_t i = 0; i < n->output_count; i++) {
-        const struct tensor_type *types[2];
-        for (uint32_t k = 0; k < 2; k++)
-            types[k] = &graph_value(graph, graph->regions.items[n->bodies[k]].results.items[i])->type;
-        bool same =
-            types[0]->rank == types[1]->rank && types[0]->dtype == types[1]->dtype && types[0]->rank >= 0;
-        for (int k = 0; same && k < types[0]->rank; k++)
-            same = dim_equal(&graph->dims, types[0]->dims[k], types[1]->dims[k]) == 1;
-        if (!same)
-            return infer_fail(infer, node, DIAG_unsupported_case,
-                              "result %u is %s in one branch and %s in the other, which is not supported", i,
-                              infer_type_text(infer, types[0]), infer_type_text(infer, types[1]));
-        infer_set(infer, node, i, types[0]->dtype, types[0]->rank, types[0]->dims);
-    }
-    return true;
-}
-
-bool infer_if(struct infer *infer, node_id node)
-{
-    struct graph *graph = infer->graph;
-    const struct tensor_type *condition = infer_input(infer, node, 0);
-    const value_id value = graph_node(graph, node)->inputs[0];
-    uint32_t count = 0;
-    int64_t known = 0;
-    if (condition->dtype != DTYPE_BOOL)
-        return infer_fail(infer, node, DIAG_wrong_type, "the condition is %s, must be bool",
-                          infer_type_text(infer, condition));
-    if (!infer_equal(infer, node, tensor_elements(&graph->dims, condition), dim_constant(&graph->dims, 1),
-                     "the condition's number of elements"))
-        return false;
-    const uint32_t before = infer->failures;
-    const dim *contents = infer_value_contents(infer, value, &count);
-    if (infer->appends && contents && count == 1 && contents[0] != DIM_NONE &&
-        dim_is_constant(&graph->dims, contents[0], &known)) {
-        const region_id body = graph_node(graph, node)->bodies[known ? 0 : 1];
-        infer_region(infer, body);
-        if (infer->failures == before)
-            inline_body(infer, node, body);
-        return infer->failures == before;
-    }
-    for (uint32_t i = 0; i < 2; i++)
-        infer_region(infer, graph_node(graph, node)->bodies[i]);
-    return infer->failures == before && join_branches(infer, node);
 }
 
 /* ---- loops
@@ -360,7 +308,7 @@ static bool become_straight(struct loop *loop, const value_id *initial, const va
                 result = initial[k];
         vec_push(graph->arena, &body->results, result == loop->iteration ? loop->zero : result);
     }
-    inline_body(infer, loop->node, loop->body);
+    infer_inline_body(infer, loop->node, loop->body);
     return true;
 }
 

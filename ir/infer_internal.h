@@ -50,6 +50,11 @@ dim infer_word(struct infer *infer, value_id value, uint32_t element, dim bound,
 bool infer_constant_input(struct infer *infer, node_id node, uint32_t input, int64_t *values, uint32_t limit,
                           uint32_t *count);
 
+/* One integer or bool as a size: known from constants and shapes, or, read on the host, from small graph inputs, which
+ * become host inputs. DIM_NONE: it hangs on computed data. */
+dim infer_demand_size(struct infer *infer, value_id value);
+/* infer_control.c: the body's nodes move in front of the node, whose results are the body's from now on. */
+void infer_inline_body(struct infer *infer, node_id node, region_id body);
 /* Every node of a body, in order, whose arguments have types. */
 void infer_region(struct infer *infer, region_id region);
 /* A Loop for infer_count_trips: the iteration's number, and of each state its first value, the body's argument and result. */

@@ -11,8 +11,10 @@ static gpucc_status buffer_bytes(const struct bundle_buffer *buffer, const struc
                                  uint64_t *bytes, struct runtime_error *error)
 {
     struct dim_interval elements = bounds[buffer->elements];
-    if (!dim_interval_known(elements) || elements.high < 0 ||
-        !tables_dtype_bytes(buffer->dtype, elements.high, bytes) || *bytes > INT64_MAX / 4)
+    /* A branch that does not run at these sizes may hold tensors that there are not. */
+    const int64_t most = elements.high > 0 ? elements.high : 0;
+    if (!dim_interval_known(elements) || !tables_dtype_bytes(buffer->dtype, most, bytes) ||
+        *bytes > INT64_MAX / 4)
         return runtime_fail(error, GPUCC_OUT_OF_RANGE,
                             "the size of an intermediate tensor does not fit 64 bits");
     return GPUCC_OK;

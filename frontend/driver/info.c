@@ -16,6 +16,16 @@ static const char *string_at(const struct bundle_tables *tables, bundle_string s
     return tables->strings + string;
 }
 
+/* Sizes hang on the input's values: on a GPU they are stated in prepare, since a run does not wait for the
+ * device. */
+static bool is_read_on_host(const struct bundle_tables *tables, uint32_t input)
+{
+    for (uint32_t i = 0; i < tables->symbol_count; i++)
+        if (tables->symbols[i].source == BUNDLE_INPUT_VALUE && tables->symbols[i].input == input)
+            return true;
+    return false;
+}
+
 static void put_tensors(struct text *out, const struct bundle_tables *tables, const char *title,
                         const struct bundle_tensor *items, uint32_t count, bool outputs)
 {
@@ -35,6 +45,8 @@ static void put_tensors(struct text *out, const struct bundle_tables *tables, co
             text_put(out, ", \"lives_in\": ");
             text_put_json(out, string_at(tables, tables->inputs[items[i].alias_input].name));
         }
+        if (!outputs && is_read_on_host(tables, i))
+            text_put(out, ", \"read_on_host\": true");
         text_put(out, "}");
     }
     text_put(out, count ? "\n  ],\n" : "],\n");
@@ -114,6 +126,8 @@ static void put_plans(struct text *out, const struct bundle_file *file)
         text_put(out, i ? ",\n    {\"name\": " : "\n    {\"name\": ");
         text_put_json(out, string_at(tables, plan->name));
         text_printf(out, ", \"kernels\": %u, \"launches\": %u", plan->kernel_count, plan->launch_count);
+        if (plan->control_count) /* on a GPU: conditional nodes of the graph */
+            text_printf(out, ", \"loops_and_branches\": %u", plan->control_count);
         if (plan->kind == BUNDLE_CUDA)
             text_printf(out, ", \"driver\": \"%u.%u\", \"ptx\": %s, \"checked\": \"%s\"",
                         plan->driver_version / 1000, plan->driver_version % 1000 / 10, ptx ? "true" : "false",

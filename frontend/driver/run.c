@@ -13,6 +13,7 @@
 #include "frontend/driver/tensor_file.h"
 #include "gpucc/runtime.h"
 #include "ir/support/checked.h"
+#include "runtime/info.h"
 
 #define LARGEST_TENSOR (UINT64_C(1) << 40)
 
@@ -24,6 +25,7 @@ struct named_size {
 
 struct run {
     const struct options *options;
+    const char *path; /* of the bundle */
     struct arena *arena;
     struct diagnostics *diagnostics;
     gpucc_model *model;
@@ -33,8 +35,8 @@ struct run {
     gpucc_tensor *inputs, *outputs;
     VEC(struct named_size) sizes;
     VEC(struct named_size) grown; /* bounds of computed sizes that nobody stated */
-    VEC(const char *) written; /* output files */
-    const char *made_folder;   /* NULL: it was there */
+    VEC(const char *) written;    /* output files */
+    const char *made_folder;      /* NULL: it was there */
     bool complete;
     gpucc_context_options context_options;
     bool device_chosen;
@@ -290,26 +292,75 @@ static bool grow_bounds(struct run *run)
     return grew;
 }
 
+struct named_dims {
+    VEC(gpucc_dim) items;
+};
+
+/* An element of an integer input, which is a size. False: it is not there. */
+static bool element_of(const gpucc_tensor *tensor, uint32_t element, int64_t *value)
+{
+    const size_t bytes = tensor->dtype == GPUCC_I64 ? sizeof(int64_t) : sizeof(int32_t);
+    int32_t narrow;
+    if ((tensor->dtype != GPUCC_I64 && tensor->dtype != GPUCC_I32) || tensor->bytes / bytes <= element)
+        return false;
+    const char *data = (const char *)tensor->data + element * bytes;
+    if (tensor->dtype == GPUCC_I64) {
+        memcpy(value, data, sizeof *value);
+    } else {
+        memcpy(&narrow, data, sizeof narrow);
+        *value = narrow;
+    }
+    return true;
+}
+
+/* Values of inputs that decide sizes: INPUT[ELEMENT]. */
+static bool name_values(struct run *run, struct named_dims *dims)
+{
+    struct bundle_file file = {0};
+    struct runtime_error error;
+    const gpucc_status status = bundle_file_open(run->path, &file, &error);
+    if (status != GPUCC_OK) {
+        diag_error(run->diagnostics, status_code(status), NULL, "%s", error.text);
+        return false;
+    }
+    for (uint32_t i = 0; i < file.tables.symbol_count; i++) {
+        const struct bundle_symbol *symbol = &file.tables.symbols[i];
+        int64_t value;
+        if (symbol->source != BUNDLE_INPUT_VALUE || symbol->input >= run->input_count ||
+            !element_of(&run->inputs[symbol->input], symbol->axis, &value))
+            continue;
+        gpucc_dim item = {
+            .name = arena_printf(run->arena, "%s[%u]", run->input_infos[symbol->input].name, symbol->axis),
+            .low = value,
+            .high = value};
+        vec_push(run->arena, &dims->items, item);
+    }
+    bundle_file_close(&file);
+    return true;
+}
+
 /* Names every free dim by its place and prepares, so that the outputs' sizes are known. */
 static bool prepare(struct run *run)
 {
-    VEC(gpucc_dim) dims = {0};
+    struct named_dims dims = {0};
+    if (!name_values(run, &dims))
+        return false;
     for (size_t i = 0; i < run->input_count; i++)
         for (int axis = 0; axis < run->input_infos[i].rank && axis < run->inputs[i].rank; axis++)
             if (run->input_infos[i].dims[axis] < 0) {
                 gpucc_dim item = {.name = arena_printf(run->arena, "%s[%d]", run->input_infos[i].name, axis),
                                   .low = run->inputs[i].dims[axis],
                                   .high = run->inputs[i].dims[axis]};
-                vec_push(run->arena, &dims, item);
+                vec_push(run->arena, &dims.items, item);
             }
     for (size_t i = 0; i < gpucc_computed_size_count(run->context); i++) {
         gpucc_computed_size info = {.size = sizeof info};
         if (gpucc_computed_size_info(run->context, i, &info) != GPUCC_OK || !info.stated)
             continue;
         const int64_t bound = bound_of(run, info.name);
-        vec_push(run->arena, &dims, ((gpucc_dim){.name = info.name, .low = bound, .high = bound}));
+        vec_push(run->arena, &dims.items, ((gpucc_dim){.name = info.name, .low = bound, .high = bound}));
     }
-    gpucc_dims named = {.size = sizeof named, .items = dims.items, .count = dims.count};
+    gpucc_dims named = {.size = sizeof named, .items = dims.items.items, .count = dims.items.count};
     gpucc_status status = gpucc_prepare(run->context, &named, NULL);
     return status == GPUCC_OK || run_failed(run, status);
 }
@@ -356,8 +407,7 @@ static void print_output(struct run *run, size_t index)
 static bool write_output(struct run *run, size_t index, const char *path)
 {
     const gpucc_tensor *from = &run->outputs[index];
-    struct file_tensor tensor = {
-        .dtype = (enum dtype)from->dtype, .rank = from->rank, .data = from->data};
+    struct file_tensor tensor = {.dtype = (enum dtype)from->dtype, .rank = from->rank, .data = from->data};
     memcpy(tensor.sizes, from->dims, sizeof tensor.sizes);
     int64_t count = 1;
     uint64_t bytes = 0;
@@ -545,7 +595,7 @@ static void end_run(void *user)
 void command_run(const struct options *options, struct arena *arena, struct diagnostics *diagnostics)
 {
     const char *path = command_file(options, "the bundle", diagnostics);
-    struct run run = {.options = options, .arena = arena, .diagnostics = diagnostics};
+    struct run run = {.options = options, .path = path, .arena = arena, .diagnostics = diagnostics};
     if (!path || !run_settings(&run))
         return;
     gpucc_open_options open = {.size = sizeof open, .weights = option_value(options, OPTION_WEIGHTS, NULL)};

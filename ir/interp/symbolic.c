@@ -2,9 +2,10 @@
  * Definitions as all else, element by element, where a value is a dim (a symbol's expression), a real
  * constant, or unknown.
  *
- * Comparisons have three results; what hangs on an unknown one is unknown. Constants go through expr_eval_op,
- * so they wrap and round as everywhere. A size that stands in a float is taken as exact: the float types hold
- * sizes below 2^24 exactly, and f32 arithmetic on larger ones is not followed in its rounding. */
+ * A comparison that the sizes decide at run time is 1 or 0 by an expression of them; what selects by it is
+ * unknown. Constants go through expr_eval_op, so they wrap and round as everywhere. A size that stands in a
+ * float is taken as exact: the float types hold sizes below 2^24 exactly, and f32 arithmetic on larger ones
+ * is not followed in its rounding. */
 #include "ir/expr_eval.h"
 #include "ir/expr_internal.h"
 #include "ir/interp.h"
@@ -52,12 +53,6 @@ static struct known of_dim(dim size)
 static struct known of_int(struct symbolic *s, int64_t value)
 {
     return of_dim(dim_constant(s->dims, value));
-}
-
-/* 1 true, 0 false, -1 unknown */
-static struct known of_truth(struct symbolic *s, int truth)
-{
-    return truth < 0 ? unknown : of_int(s, truth);
 }
 
 static bool constant_of(const struct symbolic *s, struct known value, int64_t *constant)
@@ -169,22 +164,20 @@ static struct known integer_power(struct symbolic *s, dim base, int64_t exponent
     return of_dim(result);
 }
 
-static int compare_sizes(struct symbolic *s, enum expr_op op, dim a, dim b)
+/* 1 or 0; sizes may decide which. */
+static struct known compare_sizes(struct symbolic *s, enum expr_op op, dim a, dim b)
 {
-    int truth;
-    switch (op) {
-    case EXPR_EQUAL:
-        return dim_equal(s->dims, a, b);
-    case EXPR_NOT_EQUAL:
-        truth = dim_equal(s->dims, a, b);
-        break;
-    case EXPR_LESS:
-        return dim_less(s->dims, a, b);
-    default:
-        truth = dim_less(s->dims, b, a);
-        break;
-    }
-    return truth < 0 ? -1 : !truth;
+    const bool negated = op == EXPR_EQUAL || op == EXPR_LESS_EQUAL;
+    const bool equality = op == EXPR_EQUAL || op == EXPR_NOT_EQUAL;
+    const int truth = equality          ? dim_equal(s->dims, a, b)
+                      : op == EXPR_LESS ? dim_less(s->dims, a, b)
+                                        : dim_less(s->dims, b, a);
+    if (truth >= 0)
+        return of_int(s, op == EXPR_NOT_EQUAL || op == EXPR_LESS_EQUAL ? !truth : truth);
+    const dim holds = equality          ? dim_is_not_zero(s->dims, dim_sub(s->dims, a, b))
+                      : op == EXPR_LESS ? dim_is_less(s->dims, a, b)
+                                        : dim_is_less(s->dims, b, a);
+    return of_dim(negated ? dim_sub(s->dims, dim_constant(s->dims, 1), holds) : holds);
 }
 
 static struct known binary_sizes(struct symbolic *s, const struct expr_node *node, dim a, dim b)
@@ -215,7 +208,7 @@ static struct known binary_sizes(struct symbolic *s, const struct expr_node *nod
     case EXPR_NOT_EQUAL:
     case EXPR_LESS:
     case EXPR_LESS_EQUAL:
-        return of_truth(s, compare_sizes(s, node->op, a, b));
+        return compare_sizes(s, node->op, a, b);
     default:
         return unknown;
     }
@@ -230,22 +223,24 @@ static struct known logic(struct symbolic *s, enum expr_op op, struct known a, s
         return of_int(s, 0);
     if (op == EXPR_OR && ((x_known && x) || (y_known && y)))
         return of_int(s, 1);
-    if (op == EXPR_AND || op == EXPR_OR)
-        return x_known && x == (op == EXPR_AND) ? b : y_known && y == (op == EXPR_AND) ? a : unknown;
-    return unknown;
+    if ((op == EXPR_AND || op == EXPR_OR) && (x_known || y_known))
+        return x_known ? b : a;
+    if (a.kind != SIZE || b.kind != SIZE)
+        return unknown;
+    return op == EXPR_AND  ? of_dim(dim_min(s->dims, a.size, b.size))
+           : op == EXPR_OR ? of_dim(dim_max(s->dims, a.size, b.size))
+                           : unknown;
 }
 
 static struct known convert_size(struct symbolic *s, enum dtype to, dim a)
 {
     if (to != DTYPE_BOOL)
         return of_dim(a);
-    const int zero = dim_equal(s->dims, a, dim_constant(s->dims, 0));
-    return of_truth(s, zero < 0 ? -1 : !zero);
+    return compare_sizes(s, EXPR_NOT_EQUAL, a, dim_constant(s->dims, 0));
 }
 
 static struct known unary_size(struct symbolic *s, const struct expr_node *node, dim a)
 {
-    int64_t constant;
     switch (node->op) {
     case EXPR_NEG:
         return of_dim(dim_sub(s->dims, dim_constant(s->dims, 0), a));
@@ -259,9 +254,7 @@ static struct known unary_size(struct symbolic *s, const struct expr_node *node,
     case EXPR_CONVERT:
         return convert_size(s, node->dtype, a);
     case EXPR_NOT:
-        if (node->dtype != DTYPE_BOOL || !dim_is_constant(s->dims, a, &constant))
-            return unknown;
-        return of_int(s, !constant);
+        return node->dtype == DTYPE_BOOL ? of_dim(dim_sub(s->dims, dim_constant(s->dims, 1), a)) : unknown;
     default:
         return unknown;
     }

@@ -1,5 +1,5 @@
 /* malloc and its kin, dlopen and dlmopen, counted. See counted_calls.h. */
-#include "counted_calls.h"
+#include "tests/harness/counted_calls.h"
 
 #include <dlfcn.h>
 #include <stdatomic.h>

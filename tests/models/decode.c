@@ -21,8 +21,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "counted_calls.h"
-#include "fake_cuda.h"
+#include "tests/harness/counted_calls.h"
+#include "tests/fake_cuda/fake_cuda.h"
 #include "gpucc/runtime.h"
 
 enum { MOST_CACHES = 64, MOST_TOKENS = 512, SLACK = 256, ROUNDS = 20, MAGIC = 0x6465636f };

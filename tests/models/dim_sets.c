@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "counted_calls.h"
+#include "tests/harness/counted_calls.h"
 #include "gpucc/runtime.h"
 
 enum { MOST_TENSORS = 32, MOST_DIMS = MOST_TENSORS * GPUCC_MAX_RANK, LINE = 4096 };

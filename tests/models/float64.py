@@ -19,21 +19,31 @@ import models
 FACTOR = 2
 
 
-def in_float64(path):
-    """The model with float64 in place of float32."""
-    model = onnx.load(path)
-    for tensor in model.graph.initializer:
+def graph_in_float64(graph):
+    for tensor in graph.initializer:
         if tensor.data_type == onnx.TensorProto.FLOAT:
             tensor.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(tensor).astype(np.float64), tensor.name))
-    for node in model.graph.node:
+    for node in graph.node:
+        for attribute in node.attribute:
+            if attribute.type == onnx.AttributeProto.GRAPH:
+                graph_in_float64(attribute.g)
+            elif attribute.type == onnx.AttributeProto.TENSOR and attribute.t.data_type == onnx.TensorProto.FLOAT:
+                attribute.t.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(attribute.t).astype(np.float64)))
         if node.op_type == "Cast" and node.attribute[0].i == onnx.TensorProto.FLOAT:
             node.attribute[0].i = onnx.TensorProto.DOUBLE
         if node.op_type == "GlobalMaxPool":  # the evaluator's own loses the pooled axis
             node.op_type = "ReduceMax"
             node.attribute.extend([helper.make_attribute("axes", [2]), helper.make_attribute("keepdims", 1)])
-    for output in model.graph.output:
-        output.type.tensor_type.elem_type = onnx.TensorProto.DOUBLE
-    del model.graph.value_info[:]
+    for value in [*graph.input, *graph.output]:
+        if value.type.tensor_type.elem_type == onnx.TensorProto.FLOAT:
+            value.type.tensor_type.elem_type = onnx.TensorProto.DOUBLE
+    del graph.value_info[:]
+
+
+def in_float64(path):
+    """The model with float64 in place of float32."""
+    model = onnx.load(path)
+    graph_in_float64(model.graph)
     return ReferenceEvaluator(model)
 
 

@@ -113,11 +113,28 @@ static void test_three_values(void **state)
     const dim yes = constant(&f, 1), no = constant(&f, 0), s = f.length;
     assert_int_equal(binary(&f, OP_Equal, DTYPE_I64, s, constant(&f, -1)), no);
     assert_int_equal(binary(&f, OP_Equal, DTYPE_I64, s, s), yes);
-    assert_int_equal(binary(&f, OP_Equal, DTYPE_I64, s, constant(&f, 1)), DIM_NONE);
+    /* what the sizes decide at run time: 1 or 0 by an expression of them */
+    const dim off = dim_is_not_zero(f.dims, dim_sub(f.dims, s, yes)), is_one = dim_sub(f.dims, yes, off);
+    assert_int_equal(binary(&f, OP_Equal, DTYPE_I64, s, yes), is_one);
     assert_int_equal(binary(&f, OP_Less, DTYPE_I64, s, constant(&f, 5000)), yes);
     assert_int_equal(binary(&f, OP_Greater, DTYPE_I64, s, constant(&f, 0)), yes);
     assert_int_equal(binary(&f, OP_LessOrEqual, DTYPE_I64, constant(&f, 1), s), yes);
-    assert_int_equal(binary(&f, OP_Less, DTYPE_I64, s, constant(&f, 5)), DIM_NONE);
+    const dim few = dim_is_less(f.dims, s, constant(&f, 5));
+    assert_int_equal(binary(&f, OP_Less, DTYPE_I64, s, constant(&f, 5)), few);
+    assert_int_equal(binary(&f, OP_LessOrEqual, DTYPE_I64, constant(&f, 5), s), dim_sub(f.dims, yes, few));
+    assert_int_equal(binary(&f, OP_And, DTYPE_BOOL, few, is_one), dim_min(f.dims, few, is_one));
+    assert_int_equal(binary(&f, OP_Or, DTYPE_BOOL, few, is_one), dim_max(f.dims, few, is_one));
+    const struct known_tensor truth = {DTYPE_BOOL, -1, &few};
+    dim negated;
+    assert_true(run(&f, OP_Not, 1, &truth, 0, NULL, DTYPE_BOOL, -1, &negated));
+    assert_int_equal(negated, dim_sub(f.dims, yes, few));
+    for (int64_t length = 1; length < 9; length++) {
+        int64_t values[8] = {0}, value;
+        for (uint32_t i = 0; i < f.dims->symbols.count && i < 8; i++)
+            values[i] = length;
+        assert_true(dim_evaluate(f.dims, few, values, &value) && value == (length < 5));
+        assert_true(dim_evaluate(f.dims, is_one, values, &value) && value == (length == 1));
+    }
     assert_int_equal(binary(&f, OP_And, DTYPE_BOOL, DIM_NONE, no), no);
     assert_int_equal(binary(&f, OP_Or, DTYPE_BOOL, yes, DIM_NONE), yes);
     assert_int_equal(binary(&f, OP_And, DTYPE_BOOL, yes, DIM_NONE), DIM_NONE);
@@ -227,7 +244,8 @@ static void test_floats(void **state)
     assert_true(run(&f, OP_Cast, 1, &tensor, 1, &to_bool, DTYPE_BOOL, -1, &out));
     assert_int_equal(out, constant(&f, 1));
     tensor.contents = &f.wide;
-    assert_false(run(&f, OP_Cast, 1, &tensor, 1, &to_bool, DTYPE_BOOL, -1, &out));
+    assert_true(run(&f, OP_Cast, 1, &tensor, 1, &to_bool, DTYPE_BOOL, -1, &out));
+    assert_int_equal(out, dim_is_not_zero(f.dims, f.wide));
     arena_release(&arena);
 }
 
