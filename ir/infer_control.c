@@ -223,7 +223,12 @@ static bool find_conditions(struct loop *loop, value_id next, value_id condition
     *again = loop->ends_early ? condition : 0;
     if (loop->trips) {
         const value_id some = emit2(loop, loop->parent, OP_Less, loop->zero, loop->trips);
-        const value_id more = emit2(loop, loop->body, OP_Less, next, loop->trips);
+        /* a number that sizes make stands in the body too, where it joins the comparison */
+        int64_t constant;
+        const bool sized =
+            loop->length != DIM_NONE && !dim_is_constant(&graph->dims, loop->length, &constant);
+        const value_id trips = sized ? dim_value(loop, loop->body, loop->length) : loop->trips;
+        const value_id more = emit2(loop, loop->body, OP_Less, next, trips);
         if (!some || !more)
             return false;
         *first = *first ? emit2(loop, loop->parent, OP_And, *first, some) : some;

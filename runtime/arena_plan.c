@@ -1,7 +1,8 @@
 /* Greedy placement: items in order of size, each into the lowest gap between the items placed before that
  * live at the same time. Several orders are tried (by size, by size times duration, by begin) until one meets
- * the lower bound, the largest live set; the best is kept. Placed items stand sorted by offset, so one pass
- * over them finds the gaps. */
+ * the lower bound, the largest live set; the best is kept. Small plans that are above it then go on from the
+ * best order: the item that ends at the top goes first in the next round. Placed items stand sorted by
+ * offset, so one pass over them finds the gaps. */
 #include "runtime/arena_plan.h"
 
 #include <string.h>
@@ -137,6 +138,49 @@ uint64_t arena_plan_live(const struct arena_item *items, uint32_t count, uint64_
     return most;
 }
 
+/* Rounds that cost no more than placing a few thousand items once. */
+static uint32_t rounds_for(uint32_t count)
+{
+    enum { MOST_ROUNDS = 64, MOST_VISITS = 1 << 24 };
+    const uint64_t rounds = MOST_VISITS / ((uint64_t)count * count + 1);
+    return rounds > MOST_ROUNDS ? MOST_ROUNDS : (uint32_t)rounds;
+}
+
+/* What ends at the top goes to the front of the order. */
+static void promote_highest(const struct arena_item *items, uint32_t *order, uint32_t count,
+                            uint64_t alignment, uint64_t total)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const struct arena_item *item = &items[order[i]];
+        if (item->offset + rounded(item->bytes, alignment) != total)
+            continue;
+        const uint32_t highest = order[i];
+        memmove(order + 1, order, i * sizeof *order);
+        order[0] = highest;
+        return;
+    }
+}
+
+/* Rounds from one of the orders on, until one needs no more than `enough`. Returns the least bytes, and in
+ * which round. */
+static uint64_t improve(struct arena_item *items, uint32_t count, uint64_t alignment, uint32_t *order,
+                        enum order_kind kind, uint32_t rounds, uint64_t enough, uint32_t *found)
+{
+    uint64_t best = UINT64_MAX;
+    for (uint32_t i = 0; i < count; i++)
+        order[i] = i;
+    sort(kind, items, order, count);
+    for (uint32_t round = 0; round <= rounds && best > enough; round++) {
+        const uint64_t bytes = place(items, order, order + count, count, alignment);
+        if (bytes < best) {
+            best = bytes;
+            *found = round;
+        }
+        promote_highest(items, order, count, alignment, bytes);
+    }
+    return best;
+}
+
 int arena_plan(struct arena_item *items, uint32_t count, uint64_t alignment, uint32_t *order, uint64_t *total)
 {
     uint64_t sum = 0;
@@ -145,20 +189,22 @@ int arena_plan(struct arena_item *items, uint32_t count, uint64_t alignment, uin
             return 0;
         sum += rounded(items[i].bytes, alignment);
     }
-    uint64_t live = arena_plan_live(items, count, alignment, order), best = UINT64_MAX;
+    const uint64_t live = arena_plan_live(items, count, alignment, order);
+    uint64_t best = UINT64_MAX;
     enum order_kind best_kind = BY_SIZE;
-    for (enum order_kind kind = BY_SIZE; kind <= ORDER_COUNT && best > live; kind++) {
-        /* The last round places by the best order once more. */
-        enum order_kind used = kind == ORDER_COUNT ? best_kind : kind;
-        for (uint32_t i = 0; i < count; i++)
-            order[i] = i;
-        sort(used, items, order, count);
-        uint64_t bytes = place(items, order, order + count, count, alignment);
-        if (kind == ORDER_COUNT || bytes < best) {
-            best = bytes;
-            best_kind = used;
+    uint32_t best_round = 0, round = 0;
+    for (int pass = 0; pass < 2 && best > live; pass++) {
+        const uint32_t rounds = pass ? rounds_for(count) : 0;
+        for (enum order_kind kind = BY_SIZE; kind < ORDER_COUNT && best > live; kind++) {
+            const uint64_t bytes = improve(items, count, alignment, order, kind, rounds, live, &round);
+            if (bytes < best) {
+                best = bytes;
+                best_kind = kind;
+                best_round = round;
+            }
         }
     }
-    *total = best == UINT64_MAX ? 0 : best;
+    /* The best one once more. */
+    *total = count ? improve(items, count, alignment, order, best_kind, best_round, 0, &round) : 0;
     return 1;
 }
