@@ -302,6 +302,7 @@ bool planner_add_group(struct planner *planner, const struct group *group, const
         return planner_add_control(planner, group);
     if (planner->options->optimisation > 0 && alias_flat_copy(planner, group))
         return true;
+    group = planner_update(planner, group);
     const struct machine *machine = planner->plan->machine;
     struct plan_strategy_context context = plan_strategy_context(
         planner->graph, group, machine_reference(machine), planner->init, planner->scratch);

@@ -241,6 +241,17 @@ static bool repeat(struct planner *planner, const struct group *group, const str
     return true;
 }
 
+/* States of which the body sets one element keep their memory. */
+static void update_in_place(struct planner *planner, const struct group *group, const struct loop *loop)
+{
+    const struct node *node = graph_node(planner->graph, group->control);
+    const struct region *body = &planner->graph->regions.items[node->bodies[0]];
+    for (uint32_t i = 1; i < loop->count; i++)
+        if (planner_may_update(planner, &group->bodies[0], body->arguments.items[i - 1],
+                               body->results.items[i]))
+            planner->value_buffers[body->results.items[i]] = loop->states[i];
+}
+
 /* One launch more than the loop has, so that none of its own is the last to read and may write over it. */
 static void outlast(struct planner *planner, const struct plan_control *control)
 {
@@ -260,6 +271,7 @@ static bool plan_while(struct planner *planner, const struct group *group)
     const uint32_t number = begin(planner, PLAN_WHILE, loop.states[0]);
     for (uint32_t i = 0; i < loop.count; i++)
         planner_mark_use(planner, loop.states[i], planner->plan->launches.count);
+    update_in_place(planner, group, &loop);
     if (!planner_add_grouping(planner, &group->bodies[0]) || !repeat(planner, group, &loop) ||
         !set_condition(planner, group, loop.states[0], false))
         return false;

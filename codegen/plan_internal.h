@@ -42,6 +42,7 @@ struct planner {
     struct arena *built;           /* what is built for it: the plan's when any of it is new */
     bool keep;                     /* it is */
     VEC(struct in_place_pair) pairs;
+    const uint32_t *uses; /* [value]: of graph_use_counts; NULL: not asked for yet */
 };
 
 struct plan_strategy_context plan_strategy_context(const struct graph *graph, const struct group *group,
@@ -70,6 +71,12 @@ bool planner_add_grouping(struct planner *planner, const struct grouping *groupi
 
 /* plan_control.c: the launches of a node with bodies. */
 bool planner_add_control(struct planner *planner, const struct group *group);
+
+/* plan_update.c: a loop's state that its body replaces by `result` may be that memory: the body only sets an element, and
+ * nothing else reads the state. */
+bool planner_may_update(struct planner *planner, const struct grouping *grouping, value_id state, value_id result);
+/* The group; where its result stands in the state's memory, one that stores the element alone. */
+const struct group *planner_update(struct planner *planner, const struct group *group);
 
 /* plan_kernels.c: the number of the kernel's equal in the plan; added, named and hashed when it is new. */
 bool planner_add_kernel(struct planner *planner, const struct group *group, struct kernel *kernel,
