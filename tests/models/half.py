@@ -6,8 +6,8 @@
 
 half_mlp: bias, GELU, residual, and the biased sum as a second output. half_attention: heads by reshaping and transposing,
 scores with a scale, softmax, the weighted sum, a projection with residual. `check` compares with float64, each node's result
-rounded to f16 as the model says. `launches` runs the sm_90a bundle on the driver that executes nothing and looks at which
-kernel of each pair is launched. `prepare`: what tests/gpu/run takes.
+rounded to f16 as the model says. `launches` runs the sm_90a bundle, and a product of free sizes, on the driver that
+executes nothing and looks at which kernel of each pair is launched. `prepare`: what tests/gpu/run takes.
 
 Tolerance, of max |difference| / max |reference|: one unit of f16 in the last place of the largest value, and what sums in
 f32 over the longest depth may differ by. Exit status 77 without NVRTC.
@@ -34,6 +34,9 @@ HEAD = WIDTH // HEADS
 DIMS = ["--dim=batch=1:64:8", "--dim=seq=1:2048:512"]
 # Sequences that are multiples of eight and others: both sides of the copy engine's rule.
 SIZES = [(1, 1), (2, 7), (3, 64), (1, 300), (2, 130), (4, 24), (5, 1), (1, 8)]
+# rows, depth, columns: rows are free, depth and columns decide
+PRODUCTS = [(1, 8, 8), (1, 1, 1), (300, 1024, 1536), (299, 1024, 1536), (64, 1023, 1536), (64, 1024, 1535), (64, 1023, 1535),
+            (37, 4, 8), (37, 8, 4), (5, 0, 8), (5, 0, 7), (0, 64, 64), (64, 64, 0), (0, 0, 0), (7, 16, 24)]
 UNIT, UNIT32 = 2.0**-10, 2.0**-24
 TOLERANCE = UNIT + 4 * UNIT32 * math.sqrt(max(INNER, *[seq for _, seq in SIZES])) + 8 * UNIT32
 SKIPPED = 77
@@ -189,7 +192,8 @@ class Device:
         self.fake = driver.fake_cuda_controls().contents
         self.bundle = Bundle(Library(options.library), path)
 
-    def launches(self, batch, seq, widths):
+    def launches(self, dims, inputs, outputs):
+        """Names of the kernels of one enqueue with tensors of these shapes."""
         class Memory:  # what gpucc_library asks of a tensor
             def __init__(self, *shape):
                 self.array = np.zeros(shape, np.float16)
@@ -199,12 +203,37 @@ class Device:
             numel = lambda self: self.array.size  # noqa: E731
             element_size = lambda self: self.array.itemsize  # noqa: E731
             shape = property(lambda self: self.array.shape)
-        self.bundle.prepare({"batch": batch, "seq": seq})
-        self.bundle.bind([Memory(batch, seq, WIDTH)], [Memory(batch, seq, width) for width in widths], None)
+        self.bundle.prepare(dims)
+        self.bundle.bind([Memory(*shape) for shape in inputs], [Memory(*shape) for shape in outputs], None)
         self.fake.reset()
         self.bundle.enqueue(None)
         rows = (FakeLaunch * 64)()
         return [rows[i].kernel.decode() for i in range(self.fake.launches(rows, 64))]
+
+
+def product_launches(options):
+    """One product whose three sizes are free, empty ones included: which kernel is launched."""
+    info = lambda name, *shape: helper.make_tensor_value_info(name, TensorProto.FLOAT16, shape)  # noqa: E731
+    graph = helper.make_graph([helper.make_node("MatMul", ["a", "b"], ["y"])], "product",
+                              [info("a", "rows", "depth"), info("b", "depth", "columns")], [info("y", "rows", "columns")])
+    path, bundle, cuda = options.work / "product.onnx", options.work / "product.so", options.work / "product_cuda"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9), path)
+    shutil.rmtree(cuda, ignore_errors=True)
+    models.run_command([options.gpucc, path, "-o", bundle, "--target=sm_90a", f"--emit-cuda={cuda}",
+                        *[f"--dim={name}=0:4096:1024" for name in ("rows", "depth", "columns")]])
+    strategies, device, wrong = strategies_of(cuda), Device(options, bundle), 0
+    for rows, depth, columns in PRODUCTS:
+        kernels = device.launches({"rows": rows, "depth": depth, "columns": columns}, [(rows, depth), (depth, columns)],
+                                  [(rows, columns)])
+        names = [strategies[kernel] for kernel in kernels]
+        takes = depth % 8 == 0 and columns % 8 == 0 and depth > 0
+        expected = [] if rows * columns == 0 else ["gpu_matmul_wgmma" if takes else "gpu_matmul_mma"]
+        if names != expected:
+            wrong += 1
+            print(f"FAIL  {rows} x {depth} x {columns}: launches {names}, expected {expected}")
+    device.bundle.close()
+    print(f"{len(PRODUCTS)} products of free sizes, {wrong} with another launch than the sizes ask for")
+    return wrong
 
 
 def launches(options):
@@ -216,9 +245,10 @@ def launches(options):
         chosen = len(re.findall("^gpu_matmul_wgmma: ", said, re.MULTILINE))
         strategies = strategies_of(cuda)
         device = Device(options, bundle)
-        seen = {}
+        seen, widths = {}, BLOCKS[name]()[2].values()
         for batch, seq in SIZES:
-            names = [strategies[kernel] for kernel in device.launches(batch, seq, BLOCKS[name]()[2].values())]
+            kernels = device.launches({"batch": batch, "seq": seq}, [(batch, seq, WIDTH)], [(batch, seq, width) for width in widths])
+            names = [strategies[kernel] for kernel in kernels]
             seen[seq] = (len(names), names.count("gpu_matmul_wgmma"), names.count("gpu_matmul_mma"))
         device.bundle.close()
         whole = {value for seq, value in seen.items() if seq % 8 == 0}
@@ -229,6 +259,7 @@ def launches(options):
         (count, groups, warps), (count_odd, groups_odd, warps_odd) = whole.pop(), odd.pop()
         failed |= groups != chosen or count != count_odd or groups + warps != groups_odd + warps_odd or groups < groups_odd
         pairs += groups - groups_odd
+    failed |= product_launches(options) > 0
     if failed or pairs == 0:
         print("FAIL  not one launch of each pair, by the sizes")
         return 1
