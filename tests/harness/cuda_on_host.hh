@@ -1,7 +1,9 @@
 // CUDA C on the host, for tests without a GPU: what the printed kernels use of CUDA, for g++. Blocks run one after the
-// other; a block's threads are fibers that switch at barriers, shuffles and the waits of ptx_on_host.hh alone. A barrier or shuffle that not all
-// threads of the block or warp reach ends the launch with an error, as does nothing else here: indices are caught by
-// guard pages around the buffers and by traps of the undefined behaviour sanitizer.
+// other; a block's threads are fibers that switch at barriers, shuffles and the waits of ptx_on_host.hh alone. A barrier or
+// shuffle that not all threads of the block or warp reach ends the launch with an error, as does nothing else here: indices
+// are caught by guard pages around the buffers and by traps of the undefined behaviour sanitizer.
+// Fibers switch by the compiler's own setjmp, which neither asks the kernel nor goes through a sanitizer: there are many
+// millions of switches.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -24,7 +26,7 @@ static index3 threadIdx, blockIdx;
 namespace host {
 
 enum state { READY, POLLING, AT_BARRIER, AT_SHUFFLE, DONE };
-enum { STACK = 64 * 1024, WARP = 32 };
+enum { STACK = 64 * 1024, WARP = 32, MOST_THREADS = 1024 };
 
 struct copy {
     void *to;
@@ -33,7 +35,9 @@ struct copy {
 };
 
 struct fiber {
-    ucontext_t context;
+    ucontext_t context; // until it is started
+    void *place[5];     // where it waits
+    bool started;
     index3 thread;
     state at;
     unsigned long long value; // of a shuffle
@@ -43,24 +47,50 @@ struct fiber {
     std::vector<copy> open;
 };
 
-static std::vector<fiber> fibers;
-static std::vector<char> stacks;
-static ucontext_t scheduler;
+static std::vector<fiber> fibers; // never moved
+alignas(16) static char stacks[MOST_THREADS][STACK];
+static void *scheduler[5];
 static fiber *current;
 static const std::function<void()> *body;
 
-static void enter()
+// A function of its own: only from a call can one come back to a setjmp.
+__attribute__((noinline)) static void jump(void **to)
 {
-    (*body)();
-    current->at = DONE;
-    swapcontext(&current->context, &scheduler);
+    __builtin_longjmp(to, 1);
+}
+
+// What others do in between the compiler cannot see: hence the barriers.
+__attribute__((noinline)) static void change(void **from, void **to)
+{
+    asm volatile("" ::: "memory");
+    if (!__builtin_setjmp(from))
+        jump(to);
+    asm volatile("" ::: "memory");
+}
+
+__attribute__((noinline)) static void start(fiber &f)
+{
+    f.started = true;
+    asm volatile("" ::: "memory");
+    if (!__builtin_setjmp(scheduler))
+        setcontext(&f.context);
+    asm volatile("" ::: "memory");
 }
 
 static void wait(state at)
 {
-    current->at = at;
     fiber *self = current;
-    swapcontext(&self->context, &scheduler);
+    self->at = at;
+    change(self->place, scheduler);
+}
+
+// A fiber lives for a launch: block after block.
+static void enter()
+{
+    for (;;) {
+        (*body)();
+        wait(DONE);
+    }
 }
 
 // Others run until the condition holds; when nobody gets on any more, the launch ends with an error.
@@ -78,7 +108,10 @@ static void resume(fiber &f)
 {
     current = &f;
     threadIdx = f.thread;
-    swapcontext(&scheduler, &f.context);
+    if (f.started)
+        change(scheduler, f.place);
+    else
+        start(f);
 }
 
 // All lanes wait with the same mask: each gets its partner's value. Warps of fewer than 32 threads may not shuffle.
@@ -133,27 +166,29 @@ static bool run_block()
 // 0: done; 1: threads parted at a barrier or shuffle.
 static int run_grid(const long long *grid, const unsigned *block, const std::function<void()> &kernel)
 {
-    size_t threads = (size_t)block[0] * block[1] * block[2];
+    const size_t threads = (size_t)block[0] * block[1] * block[2];
     body = &kernel;
+    fibers.reserve(MOST_THREADS);
+    fibers.clear();
     fibers.resize(threads);
-    stacks.resize(threads * STACK);
+    for (size_t i = 0; i < threads; i++) {
+        fiber &f = fibers[i];
+        f.thread = {(unsigned)i % block[0], (unsigned)i / block[0] % block[1], (unsigned)i / block[0] / block[1]};
+        getcontext(&f.context);
+        f.context.uc_stack.ss_sp = stacks[i];
+        f.context.uc_stack.ss_size = STACK;
+        f.context.uc_link = nullptr;
+        makecontext(&f.context, enter, 0);
+    }
     for (unsigned z = 0; z < grid[2]; z++)
         for (unsigned y = 0; y < grid[1]; y++)
             for (unsigned x = 0; x < grid[0]; x++) {
                 blockIdx = {x, y, z};
                 begin_block();
-                for (size_t i = 0; i < threads; i++) {
-                    fiber &f = fibers[i];
-                    f.thread = {(unsigned)i % block[0], (unsigned)i / block[0] % block[1],
-                                (unsigned)i / block[0] / block[1]};
+                for (fiber &f : fibers) {
                     f.at = READY;
                     f.batches.clear();
                     f.open.clear();
-                    getcontext(&f.context);
-                    f.context.uc_stack.ss_sp = &stacks[i * STACK];
-                    f.context.uc_stack.ss_size = STACK;
-                    f.context.uc_link = &scheduler;
-                    makecontext(&f.context, enter, 0);
                 }
                 if (!run_block())
                     return 1;

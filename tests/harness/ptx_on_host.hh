@@ -160,7 +160,7 @@ namespace host {
 
 struct engine_copy {
     unsigned short *to;
-    const tensor_map *map;
+    tensor_map map; // a copy: here a parameter is gone when its thread is done
     int at[5];
 };
 static std::map<mbarrier *, std::vector<engine_copy>> engine_copies;
@@ -182,7 +182,7 @@ static unsigned short *swizzled(const void *base, long long byte)
 
 static void bring(const engine_copy &c)
 {
-    const tensor_map &m = *c.map;
+    const tensor_map &m = c.map;
     long long count = 1;
     for (int i = 0; i < m.rank; i++)
         count *= m.box[i];
@@ -223,8 +223,8 @@ static bool mbarrier_is_over(mbarrier *b, int parity)
     if (b->parity == parity && !b->left) {
         for (const host::engine_copy &c : late) {
             long long bytes = 2;
-            for (int i = 0; i < c.map->rank; i++)
-                bytes *= c.map->box[i];
+            for (int i = 0; i < c.map.rank; i++)
+                bytes *= c.map.box[i];
             host::bring(c);
             b->bytes = (short)(b->bytes - bytes / 128);
         }
@@ -243,7 +243,7 @@ static void tensor_load(void *to, const tensor_map &map, mbarrier *b, int c0, in
 {
     if (map.rank != RANK)
         __builtin_trap();
-    host::engine_copies[b].push_back({(unsigned short *)to, &map, {c0, c1, c2, c3, c4}});
+    host::engine_copies[b].push_back({(unsigned short *)to, map, {c0, c1, c2, c3, c4}});
 }
 
 template <int COUNT> static void registers_give() {}

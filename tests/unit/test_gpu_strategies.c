@@ -9,7 +9,7 @@ enum { MOST_RUNS = 2000 };
 
 struct pending {
     struct gpu_run run;
-    uint32_t first_kernel;
+    uint32_t *kernels; /* of the batch, one a launch */
 };
 
 static struct host_map host_map(const struct gpu_run *run, const struct kernel_tensor_map *map,
@@ -68,7 +68,7 @@ static void launch_all(const struct host_batch *batch, struct pending *p)
             maps[k] = host_map(run, &launch->kernel->tensor_maps.items[k], arguments);
             map_pointers[k] = &maps[k];
         }
-        if (host_batch_kernel(batch, p->first_kernel + i)(arguments, dims, grid, map_pointers) != 0)
+        if (host_batch_kernel(batch, p->kernels[i])(arguments, dims, grid, map_pointers) != 0)
             fail_msg("%s: threads part at a barrier or shuffle", run->from->name);
     }
     for (uint32_t i = 0; i < d->buffers.count; i++) {
@@ -82,8 +82,43 @@ static void launch_all(const struct host_batch *batch, struct pending *p)
         guarded_release(derived[i], run->derived_bytes[i]);
 }
 
-/* All runs of a machine with asynchronous copies; of one without, the first few of each case. */
-static void run_strategies(const struct machine *machine, uint32_t most)
+/* Adds the run's kernels. */
+static void add_kernels(struct host_batch *batch, struct pending *p)
+{
+    const uint32_t count = p->run.lowered.launches.count;
+    p->kernels = arena_new_array(batch->arena, uint32_t, count + 1);
+    for (uint32_t i = 0; i < count; i++)
+        p->kernels[i] =
+            host_batch_add(batch, p->run.lowered.launches.items[i].kernel, p->run.context.machine);
+}
+
+/* Does the other machine copy asynchronously under the same configuration? */
+static bool copies_on(const struct gpu_run *run, const struct machine *other)
+{
+    struct gpu_run same;
+    gpu_run_build(&same, run->context.arena, run->from, other, &run->config);
+    for (uint32_t i = 0; i < same.lowered.launches.count; i++) {
+        struct text text;
+        text_init(&text, run->context.arena);
+        print_cuda(same.lowered.launches.items[i].kernel, "kernel", other, true, &text);
+        if (strstr(text.data, "copy_async"))
+            return true;
+    }
+    return false;
+}
+
+/* What a machine adds to another, whose runs are tested in full: of what only fills shared memory in another
+ * way, the first two candidates. */
+enum difference { NONE, OTHER_STRATEGIES, NO_ASYNCHRONOUS_COPIES };
+
+static bool differs(const struct gpu_run *run, enum difference difference)
+{
+    const struct machine *other = machine_find("sm_80");
+    return difference == NONE || !gpu_case_runs(run->from, other) ||
+           (difference == NO_ASYNCHRONOUS_COPIES && copies_on(run, other));
+}
+
+static void run_strategies(const struct machine *machine, enum difference difference)
 {
     TEST_ARENA(arena);
     struct host_batch batch;
@@ -92,22 +127,22 @@ static void run_strategies(const struct machine *machine, uint32_t most)
     host_batch_begin(&batch, &arena);
     struct gpu_case *made;
     for (uint32_t i = 0; (made = gpu_case_make(&arena, i)); i++) {
-        if (getenv("GPUCC_ONLY") && !strstr(made->name, getenv("GPUCC_ONLY")))
+        if (!gpu_case_runs(made, machine) ||
+            (getenv("GPUCC_ONLY") && !strstr(made->name, getenv("GPUCC_ONLY"))))
             continue;
-        if (machine->architecture_specific && gpu_case_runs(made, machine_find("sm_80")))
-            continue;
-        for (uint32_t number = 0; count < MOST_RUNS && number < most && gpu_case_runs(made, machine);
+        const uint32_t last = difference == NO_ASYNCHRONOUS_COPIES ? 1 : UINT32_MAX;
+        for (uint32_t number = 0; number <= last && count < MOST_RUNS &&
+                                  gpu_run_make(&runs[count].run, &arena, made, machine, number);
              number++) {
-            struct pending *p = &runs[count];
-            if (!gpu_run_make(&p->run, &arena, made, machine, number))
-                break;
-            p->first_kernel = batch.kernel_count;
-            for (uint32_t k = 0; k < p->run.lowered.launches.count; k++)
-                host_batch_add(&batch, p->run.lowered.launches.items[k].kernel, machine);
+            if (!differs(&runs[count].run, difference))
+                continue;
+            add_kernels(&batch, &runs[count]);
             count++;
         }
     }
     assert_true(count > 0 || getenv("GPUCC_ONLY"));
+    assert_true(count < MOST_RUNS);
+    print_message("%u runs, %u kernels\n", count, batch.kernel_count);
     host_batch_compile(&batch);
     for (uint32_t i = 0; i < count; i++) {
         gpu_run_expect(&runs[i].run);
@@ -120,40 +155,41 @@ static void run_strategies(const struct machine *machine, uint32_t most)
 static void test_strategies(void **state)
 {
     (void)state;
-    run_strategies(machine_find("sm_80"), UINT32_MAX);
+    run_strategies(machine_find("sm_80"), NONE);
 }
 
-/* Those that another machine does not have. */
 static void test_warpgroups(void **state)
 {
     (void)state;
-    run_strategies(machine_find("sm_90a"), UINT32_MAX);
+    run_strategies(machine_find("sm_90a"), OTHER_STRATEGIES);
 }
 
 static void test_without_asynchronous_copies(void **state)
 {
     (void)state;
-    run_strategies(machine_find("sm_75"), 2);
+    run_strategies(machine_find("sm_75"), NO_ASYNCHRONOUS_COPIES);
 }
 
-static void compile_all(struct arena *arena, const struct machine *machine, uint32_t most_cases, bool wide)
+static void compile_all(struct arena *arena, const struct machine *machine, uint32_t most_cases, bool wide,
+                        enum difference difference)
 {
     struct host_batch batch;
     struct gpu_case *made;
     host_batch_begin(&batch, arena);
     for (uint32_t i = 0, taken = 0; (made = gpu_case_make(arena, i)) && taken < most_cases; i++) {
-        struct gpu_run run;
+        struct pending p;
         /* Run `candidates` is the first candidate with 64-bit indices. */
         uint32_t number = 0;
-        while (wide && gpu_case_runs(made, machine) && gpu_run_make(&run, arena, made, machine, number) &&
-               !run.context.index_bits)
+        while (wide && gpu_case_runs(made, machine) && gpu_run_make(&p.run, arena, made, machine, number) &&
+               !p.run.context.index_bits)
             number++;
-        if (!gpu_case_runs(made, machine) || !gpu_run_make(&run, arena, made, machine, number))
+        if (!gpu_case_runs(made, machine) || !gpu_run_make(&p.run, arena, made, machine, number) ||
+            !differs(&p.run, difference))
             continue;
-        for (uint32_t k = 0; k < run.lowered.launches.count; k++)
-            host_batch_add(&batch, run.lowered.launches.items[k].kernel, machine);
+        add_kernels(&batch, &p);
         taken++;
     }
+    print_message("%s: %u kernels\n", machine->name, batch.kernel_count);
     if (!host_batch_nvrtc(&batch, machine, NULL))
         skip();
     host_batch_end(&batch);
@@ -164,9 +200,9 @@ static void test_nvrtc(void **state)
 {
     (void)state;
     TEST_ARENA(arena);
-    compile_all(&arena, machine_find("sm_90a"), UINT32_MAX, false);
-    compile_all(&arena, machine_find("sm_75"), UINT32_MAX, false); /* without asynchronous copies */
-    compile_all(&arena, machine_find("sm_80"), UINT32_MAX, true);
+    compile_all(&arena, machine_find("sm_90a"), UINT32_MAX, false, NONE);
+    compile_all(&arena, machine_find("sm_75"), UINT32_MAX, false, NO_ASYNCHRONOUS_COPIES);
+    compile_all(&arena, machine_find("sm_80"), UINT32_MAX, true, NONE);
     arena_release(&arena);
 }
 
@@ -179,7 +215,7 @@ static void test_targets(void **state)
     TEST_ARENA(arena);
     for (uint32_t i = 0; machine_row(i); i++)
         if (machine_row(i)->kind == TARGET_CUDA)
-            compile_all(&arena, machine_row(i), SOME, false);
+            compile_all(&arena, machine_row(i), SOME, false, NONE);
     arena_release(&arena);
 }
 
