@@ -35,6 +35,11 @@ cuda_result cuda_map_encode(const struct cuda_functions *cuda, const struct bund
     uint64_t strides[BUNDLE_MAX_MAP_RANK] = {0};
     if (data_type(bits) < 0)
         return CUDA_BAD_VALUE;
+    /* The driver refuses a tensor without elements, and nothing is copied from one. */
+    memset(map, 0, sizeof *map);
+    for (uint32_t i = 0; i < row->rank; i++)
+        if (key->sizes[i] == 0)
+            return ;
     for (uint32_t i = 1; i < row->rank; i++)
         strides[i - 1] = key->strides[i] * (bits / 8);
     /* A dim of one element may have any stride: the engine never takes it. */
