@@ -39,7 +39,7 @@ cuda_result cuda_map_encode(const struct cuda_functions *cuda, const struct bund
     memset(map, 0, sizeof *map);
     for (uint32_t i = 0; i < row->rank; i++)
         if (key->sizes[i] == 0)
-            return ;
+            return 0;
     for (uint32_t i = 1; i < row->rank; i++)
         strides[i - 1] = key->strides[i] * (bits / 8);
     /* A dim of one element may have any stride: the engine never takes it. */
