@@ -6,7 +6,8 @@
  * + zero); floats: y = x / scale (+ zero for f4) as the type
  *
  *   DynamicQuantizeLinear  scale = (high - low) / 255, or 1 where that is 0; zero = round(hold(-low /
- * scale)), y = hold(round(x / scale) + zero), with low = min(0, least x), high = max(0, greatest x)
+ * scale)), y = hold(round(x / scale) + zero), with low = min(0, least x), high = max(0, greatest x),
+ *   both of what is no NaN
  *
  * Scale and zero are one number, one a position of `axis`, or one a block of block_size positions of it. A
  * quotient is rounded to the type `precision`, which is the scale's where it is not given. */
@@ -185,7 +186,8 @@ bool define_dynamic_quantize(struct build *b)
     struct nest *range = definition_nest(b->d, 0, NULL, (uint32_t)x->rank, x->dims);
     for (uint32_t i = 0; i < (uint32_t)x->rank; i++)
         axes[i] = nest_axis(b->d, range, i);
-    const expr element = load_input(b, 0, axes);
+    const expr x_at = load_input(b, 0, axes);
+    const expr element = choose(b, equal(b, x_at, x_at), x_at, zero);
     const expr least = expr_reduced(b->pool, nest_reduce(b->d, range, REDUCE_MIN, element), DTYPE_F32);
     const expr greatest = expr_reduced(b->pool, nest_reduce(b->d, range, REDUCE_MAX, element), DTYPE_F32);
     const expr low = minimum(b, least, zero), high = maximum(b, greatest, zero);

@@ -22,6 +22,14 @@ def quantize_cases(generator):
     for name, x in samples.items():
         made.append(Case(f"DynamicQuantizeLinear {name}", "DynamicQuantizeLinear", [np.asarray(x, np.float32)], "ort",
                          outputs=[UINT8, FLOAT, UINT8]))
+    x = generator.standard_normal((5, 40)).astype(np.float32)
+    scale = (max(x.max(), np.float32(0)) - min(x.min(), np.float32(0))) / np.float32(255)
+    zero = np.round(-x.min() / scale)
+    y = np.clip(np.round(x / scale) + zero, 0, 255).astype(np.uint8)
+    x[2, 7] = np.nan  # does not count for the range
+    y[2, 7] = 0
+    made.append(Case("DynamicQuantizeLinear NaN", "DynamicQuantizeLinear", [x], [y, np.asarray(scale), np.asarray(zero, np.uint8)],
+                     outputs=[UINT8, FLOAT, UINT8]))
     return made
 
 
