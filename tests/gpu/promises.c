@@ -22,6 +22,8 @@ typedef struct context_opaque *cuda_context;
 typedef struct stream_opaque *cuda_stream;
 typedef struct graph_opaque *cuda_graph;
 typedef struct executable_opaque *cuda_executable;
+typedef struct module_opaque *cuda_module;
+typedef struct function_opaque *cuda_function;
 typedef unsigned long long cuda_pointer;
 
 /* FUNCTION(name, parameters): of libcuda, all returning int. */
@@ -48,6 +50,11 @@ typedef unsigned long long cuda_pointer;
     FUNCTION(cuGraphLaunch, (cuda_executable executable, cuda_stream stream))                                \
     FUNCTION(cuGraphExecDestroy, (cuda_executable executable))                                               \
     FUNCTION(cuGraphDestroy, (cuda_graph graph))                                                             \
+    FUNCTION(cuModuleLoadData, (cuda_module * module, const void *image))                                    \
+    FUNCTION(cuModuleGetFunction, (cuda_function * function, cuda_module module, const char *name))          \
+    FUNCTION(cuLaunchKernel, (cuda_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z,     \
+                              unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,   \
+                              cuda_stream stream, void **arguments, void **extra))                           \
     FUNCTION(cuGetErrorName, (int result, const char **name))
 
 static struct {
@@ -461,20 +468,40 @@ static bool replace_one(struct work *work)
     return false;
 }
 
+/* Some output is not what `before` holds: the new weight reaches it. */
+static bool outputs_changed(const struct work *work, void *const *before)
+{
+    for (size_t i = 0; i < work->output_count; i++)
+        if (memcmp(before[i], work->outputs[i].data, used_bytes(&work->outputs[i])) != 0)
+            return true;
+    say_wrong("weights", "the replaced one does not show in the outputs");
+    return false;
+}
+
 /* Both devices take the new weight in prepare; until then they keep the old one. */
 static bool weights_replaced(struct work *work)
 {
     struct work on_cpu = {0};
     cuda_stream stream = NULL;
     struct device_work device;
+    void *before[MOST] = {NULL};
     gpucc_context *context = make_context(work, 0, NULL);
-    bool held = context && prepare(work, context) && to_device(work, &device) &&
-                GOOD(cuStreamCreate(&stream, 1)) && replace_one(work) &&
-                WELL(gpucc_enqueue(context, stream, device.inputs, device.outputs)) &&
-                GOOD(cuStreamSynchronize(stream)) && same_outputs(work, &device, "before prepare") &&
-                prepare(work, context) && WELL(gpucc_run(context, work->inputs, work->outputs)) &&
-                WELL(gpucc_enqueue(context, stream, device.inputs, device.outputs)) &&
-                GOOD(cuStreamSynchronize(stream)) && same_outputs(work, &device, "after prepare");
+    bool held = context != NULL;
+    for (size_t i = 0; i < work->output_count && held; i++) {
+        before[i] = malloc(used_bytes(&work->outputs[i]) + 1);
+        held = before[i] != NULL;
+        if (held)
+            memcpy(before[i], work->outputs[i].data, used_bytes(&work->outputs[i]));
+    }
+    held = held && prepare(work, context) && to_device(work, &device) && GOOD(cuStreamCreate(&stream, 1)) &&
+           replace_one(work) && WELL(gpucc_enqueue(context, stream, device.inputs, device.outputs)) &&
+           GOOD(cuStreamSynchronize(stream)) && same_outputs(work, &device, "before prepare") &&
+           prepare(work, context) && WELL(gpucc_run(context, work->inputs, work->outputs)) &&
+           WELL(gpucc_enqueue(context, stream, device.inputs, device.outputs)) &&
+           GOOD(cuStreamSynchronize(stream)) && same_outputs(work, &device, "after prepare") &&
+           outputs_changed(work, before);
+    for (size_t i = 0; i < work->output_count; i++)
+        free(before[i]);
     if (held && open_work(&on_cpu)) {
         gpucc_context *cpu = replace_one(&on_cpu) ? make_context(&on_cpu, GPUCC_CPU, NULL) : NULL;
         held = cpu && WELL(gpucc_run(cpu, on_cpu.inputs, on_cpu.outputs)) && near_outputs(work, &on_cpu);
@@ -493,34 +520,63 @@ static bool expect_broken(gpucc_status status, const char *call)
     return false;
 }
 
-/* Outputs where nothing is: the kernels fail behind enqueue. Every later call says so, and cleaning up works.
- */
-static bool after_an_error(struct work *work)
+/* A kernel of our own that writes where nothing was ever allocated: in the page of the null pointer. */
+static bool lose_device(cuda_stream stream)
 {
-    struct device_work device;
-    gpucc_context *context = make_context(work, 0, NULL), *other = NULL;
+    static const char source[] = ".version 6.3\n"
+                                 ".target sm_75\n"
+                                 ".address_size 64\n"
+                                 ".visible .entry lose()\n"
+                                 "{\n"
+                                 "    .reg .b64 %at;\n"
+                                 "    .reg .b32 %value;\n"
+                                 "    mov.u64 %at, 256;\n"
+                                 "    mov.u32 %value, 1;\n"
+                                 "    st.global.u32 [%at], %value;\n"
+                                 "    ret;\n"
+                                 "}\n";
+    cuda_module module = NULL;
+    cuda_function function = NULL;
+    return GOOD(cuModuleLoadData(&module, source)) && GOOD(cuModuleGetFunction(&function, module, "lose")) &&
+           GOOD(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL));
+}
+
+/* What comes from the failing kernel on. enqueue behind it may or may not see the error yet. */
+static bool refuse_after(struct work *work, gpucc_context *context, struct device_work *device)
+{
     gpucc_dim items[MOST];
     char names[MOST][160];
     const gpucc_dims dims = all_dims(work, items, names);
-    bool held = context && prepare(work, context) && to_device(work, &device);
-    for (size_t i = 0; i < work->output_count; i++)
-        device.outputs[i].data = (void *)(size_t)((i + 1) << 40);
-    held = held && WELL(gpucc_enqueue(context, NULL, device.inputs, device.outputs));
-    if (held && cuda.cuCtxSynchronize() == 0) {
+    const gpucc_status behind = gpucc_enqueue(context, NULL, device->inputs, device->outputs);
+    if (behind != GPUCC_OK && !expect_broken(behind, "gpucc_enqueue behind the failing kernel"))
+        return false;
+    if (cuda.cuCtxSynchronize() == 0) {
         say_wrong("synchronise", "no error came");
-        held = false;
+        return false;
     }
-    held =
-        held && expect_broken(gpucc_enqueue(context, NULL, device.inputs, device.outputs), "gpucc_enqueue") &&
-        expect_broken(gpucc_enqueue(context, NULL, device.inputs, device.outputs), "gpucc_enqueue again") &&
-        expect_broken(gpucc_prepare(context, &dims, NULL), "gpucc_prepare") &&
-        expect_broken(gpucc_run(context, work->inputs, work->outputs), "gpucc_run");
+    return expect_broken(gpucc_enqueue(context, NULL, device->inputs, device->outputs), "gpucc_enqueue") &&
+           expect_broken(gpucc_enqueue(context, NULL, device->inputs, device->outputs),
+                         "gpucc_enqueue again") &&
+           expect_broken(gpucc_prepare(context, &dims, NULL), "gpucc_prepare") &&
+           expect_broken(gpucc_run(context, work->inputs, work->outputs), "gpucc_run");
+}
+
+/* Every later call says so, of the other context in the lost CUDA context too, and cleaning up works. */
+static bool after_an_error(struct work *work)
+{
+    struct device_work device;
+    gpucc_context *contexts[2] = {make_context(work, 0, NULL), make_context(work, 0, NULL)}, *late = NULL;
+    bool held = contexts[0] && contexts[1] && prepare(work, contexts[0]) && prepare(work, contexts[1]) &&
+                to_device(work, &device) && lose_device(NULL) && refuse_after(work, contexts[0], &device);
     if (held)
         printf("      says: %s\n", gpucc_last_error());
+    held = held && expect_broken(gpucc_enqueue(contexts[1], NULL, device.inputs, device.outputs),
+                                 "gpucc_enqueue of the other context");
     gpucc_context_options options = GPUCC_INIT(gpucc_context_options);
-    if (gpucc_context_create(work->model, &options, &other) == GPUCC_OK)
-        gpucc_context_destroy(other); /* it may be made; its prepare fails */
-    gpucc_context_destroy(context);
+    if (gpucc_context_create(work->model, &options, &late) == GPUCC_OK)
+        gpucc_context_destroy(late); /* it may be made; its prepare fails */
+    gpucc_context_destroy(contexts[0]);
+    gpucc_context_destroy(contexts[1]);
     return held;
 }
 
