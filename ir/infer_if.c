@@ -20,11 +20,25 @@
 /* ---- where a branch runs
  * ----------------------------------------------------------------------------------------- */
 
+/* A size that the host has: DIM_NONE for one that hangs on what the model computes. */
+static dim of_host(struct infer *infer, dim size)
+{
+    uint32_t symbols[1], words = 0;
+    return size != DIM_NONE && dim_words(&infer->graph->dims, size, symbols, &words, 1) && !words ? size
+                                                                                                  : DIM_NONE;
+}
+
 static dim known_size(struct infer *infer, value_id value)
 {
     uint32_t count = 0;
     const dim *contents = infer_value_contents(infer, value, &count);
-    return contents && count == 1 ? contents[0] : DIM_NONE;
+    return contents && count == 1 ? of_host(infer, contents[0]) : DIM_NONE;
+}
+
+/* The same, where small integer inputs may become host inputs for it. */
+static dim demanded_size(struct infer *infer, value_id value)
+{
+    return of_host(infer, infer_demand_size(infer, value));
 }
 
 /* dims.where: 1 or 0, whether what is walked runs. */
@@ -36,8 +50,7 @@ static dim path_holds(void *user, bool known)
     dim all = one;
     dims->where = NULL;
     for (const struct infer_path *at = infer->path; at && all != DIM_NONE; at = at->around) {
-        const dim condition =
-            known ? known_size(infer, at->condition) : infer_demand_size(infer, at->condition);
+        const dim condition = known ? known_size(infer, at->condition) : demanded_size(infer, at->condition);
         const dim holds = condition == DIM_NONE ? DIM_NONE
                           : at->holds           ? condition
                                                 : dim_sub(dims, one, condition);
@@ -185,7 +198,7 @@ static bool join_branches(struct infer *infer, node_id node)
         dim joined[MAX_RANK], left, right;
         bool negated;
         if (a->rank != b->rank || a->dtype != b->dtype || a->rank < 0) {
-            condition = infer_demand_size(infer, value);
+            condition = demanded_size(infer, value);
             if (condition == DIM_NONE || !infer->appends || a->rank < 0 || b->rank < 0 ||
                 !find_equality(infer, value, &left, &right, &negated))
                 return refuse_types(infer, node, i);
@@ -196,7 +209,7 @@ static bool join_branches(struct infer *infer, node_id node)
             joined[k] = a->dims[k];
             if (dim_equal(dims, a->dims[k], b->dims[k]) == 1)
                 continue;
-            condition = infer_demand_size(infer, value);
+            condition = demanded_size(infer, value);
             if (condition == DIM_NONE)
                 return refuse_types(infer, node, i);
             joined[k] = choose(dims, condition, a->dims[k], b->dims[k]);
@@ -235,7 +248,7 @@ bool infer_if(struct infer *infer, node_id node)
     const uint32_t right = good[0] ? 0 : 1;
     if (infer->appends && good[right]) {
         const struct diagnostics *wrong = &problems[1 - right];
-        const dim condition = infer_demand_size(infer, value);
+        const dim condition = demanded_size(infer, value);
         if (condition != DIM_NONE && wrong->items.count &&
             take_branch(infer, node, right, condition, wrong->items.items[0].location))
             return true;

@@ -9,6 +9,7 @@ bool pass_shapes(struct pass_context *context);
 bool pass_fold(struct pass_context *context);
 bool pass_canonicalise(struct pass_context *context);
 bool pass_cse(struct pass_context *context);
+bool pass_hoist(struct pass_context *context);
 bool pass_dead_code(struct pass_context *context);
 
 /* ---- what several passes share (forward.c)

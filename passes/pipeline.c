@@ -16,6 +16,7 @@ static const struct pass shared_passes[] = {
     {"canonicalise", pass_canonicalise, 1, "apply the rewrite rows until none fires"},
     {"fold", pass_fold, 1, "again: what rewriting left on constants"},
     {"cse", pass_cse, 1, "again"},
+    {"hoist", pass_hoist, 1, "compute once, before a loop, what does not change in it"},
     {"dead_code", pass_dead_code, 0, "drop nodes whose results nobody reads"},
 };
 

@@ -34,6 +34,7 @@ static struct {
         struct object *context;
         unsigned references;
     } primary[MAX_DEVICES];
+    bool leaves_copies;
 } fake = {.lock = PTHREAD_MUTEX_INITIALIZER, .devices = 1, .capability = 90, .version = 13000};
 
 static pthread_mutex_t primary_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -433,7 +434,8 @@ cuda_result cuMemcpyDtoDAsync_v2(cuda_pointer to, cuda_pointer from, size_t byte
     need_memory(__func__, to, bytes, false);
     need_memory(__func__, from, bytes, false);
     make_copies(UINT32_MAX); /* those before it in the stream */
-    memmove((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes);
+    if (!fake.leaves_copies)
+        memmove((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes);
     return 0;
 }
 
@@ -697,10 +699,16 @@ static void arguments(const char *kernel, unsigned count)
         }
 }
 
+static void leave_copies(int leave)
+{
+    fake.leaves_copies = leave != 0;
+}
+
 const struct fake_controls *fake_cuda_controls(void)
 {
     static const struct fake_controls controls = {
         reset,          set_device,       calls,      alive,   fail,   failed,   stream,
-        caller_context, current_contexts, stream_end, capture, forget, launches, arguments};
+        caller_context, current_contexts, stream_end, capture, forget, launches, arguments,
+        leave_copies};
     return &controls;
 }

@@ -32,6 +32,8 @@ struct fake_controls {
     void (*forget)(void); /* after an injected failure: contexts and objects that were lost */
     unsigned (*launches)(struct fake_launch *out, unsigned limit); /* since the reset, in order */
     void (*arguments)(const char *kernel, unsigned count); /* how many 8-byte arguments to read of it */
+    void (*leave_copies)(int leave); /* copies within the device are checked and not made, as a device takes
+                                        no host time for them */
 };
 
 /* The library's one extra symbol, "fake_cuda_controls". */

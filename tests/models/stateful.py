@@ -43,12 +43,23 @@ def dtln():
             "state": {"input_3": np.zeros((1, 2, 128, 2), np.float32)}, "returns": {"input_3": 1}}
 
 
+def gtcrn():
+    shapes = {"conv_cache": (2, 1, 16, 16, 33), "tra_cache": (2, 3, 1, 1, 16), "inter_cache": (2, 1, 33, 16)}
+    return {"feed": lambda generator: {"mix": generator.standard_normal((1, 257, 1, 2)).astype(np.float32)},
+            "state": {name: np.zeros(shape, np.float32) for name, shape in shapes.items()},
+            "returns": {name: 1 + i for i, name in enumerate(shapes)}}
+
+
 SETS = {
     "silero_vad": [(f"{rate} Hz, {samples} samples, batch {batch}", silero(rate, samples, batch)) for rate, samples, batch in RATES],
     "silero_vad_ifless": [(f"{rate} Hz, {samples} samples, batch {batch}", silero(rate, samples, batch))
                           for rate, samples, batch in RATES if samples < (700 if rate == 16000 else 350)],
     "dtln_1": [("", dtln())],
+    "gtcrn": [("", gtcrn())],
 }
+
+
+NOT_EVALUATED = {"gtcrn"}
 
 
 def run_gpucc(options, bundle, inputs, names):
@@ -64,8 +75,18 @@ def run_gpucc(options, bundle, inputs, names):
     return [np.load(out / f"output_{i}.npy") for i in range(len(list(out.glob("output_*.npy"))))], ""
 
 
+def evaluate(name, path):
+    """What is right: float64; where the onnx package cannot say (its grouped ConvTranspose fails), ONNX Runtime unoptimised."""
+    if name in NOT_EVALUATED:
+        session = models.session(path, False)
+        return lambda inputs: session.run(None, inputs)
+    exact = float64.in_float64(path)
+    return lambda inputs: exact.run(None, {key: value.astype(np.float64) if value.dtype == np.float32 else value
+                                           for key, value in inputs.items()})
+
+
 def error_of(results, exact):
-    return max(models.difference(a.astype(np.float64), b) for a, b in zip(results, exact))
+    return max(models.difference(a.astype(b.dtype), b) for a, b in zip(results, exact))
 
 
 def check_set(options, bundle, runtime, evaluator, label, case):
@@ -84,9 +105,7 @@ def check_set(options, bundle, runtime, evaluator, label, case):
             return None
         if got is None:
             raise RuntimeError(f"{label}: {why}")
-        inputs = {**feed, **exact}
-        expected = evaluator.run(None, {name: value.astype(np.float64) if value.dtype == np.float32 else value
-                                        for name, value in inputs.items()})
+        expected = evaluator({**feed, **exact})
         their_error, our_error = max(their_error, error_of(results, expected)), max(our_error, error_of(got, expected))
         theirs, exact, ours = ({name: values[index] for name, index in case["returns"].items()}
                                for values in (results, expected, got))
@@ -103,7 +122,7 @@ def check(options, name):
     bundle = options.work / "bundles" / f"stateful_{name}.so"
     bundle.parent.mkdir(parents=True, exist_ok=True)
     models.run_command([options.gpucc, path, "-o", bundle, f"--target={options.targets}"])
-    runtime, evaluator = models.session(path, True), float64.in_float64(path)
+    runtime, evaluator = models.session(path, True), evaluate(name, path)
     with np.errstate(all="ignore"):  # the evaluator's sigmoid overflows on its way
         found = [check_set(options, bundle, runtime, evaluator, label, case) for label, case in SETS[name]]
     right = [error for error in found if error is not None]

@@ -21,6 +21,50 @@ static gpucc_status prepare(gpucc_context *context, size_t count, const gpucc_di
     return gpucc_prepare(context, &dims, NULL);
 }
 
+/* An iteration of a loop stores its element, and nothing of the size of the whole. */
+static void a_scan_output_is_filled_in_place(void **state)
+{
+    enum { STEPS = 1 << 12, WIDTH = 1 << 10 };
+    (void)state;
+    TEST_ARENA(arena);
+    struct model world;
+    gpucc_model *model = open_model(&world, &arena, "cpu",
+                                    "model opset 17 {\n"
+                                    "  input %x \"x\" : f32[1024]\n"
+                                    "  weight %trips : i64[] hex 0010000000000000\n"
+                                    "  weight %one : f32[] hex 0000803f\n"
+                                    "  %1, %2 = Loop(%trips, _, %x) : f32[*], f32[*]\n"
+                                    "    body (%i : i64[*], %on : bool[*], %s : f32[*]) {\n"
+                                    "      %3 = Add(%s, %one) : f32[*]\n"
+                                    "      yield %on, %3, %s\n"
+                                    "    }\n"
+                                    "  output %1 \"last\"\n"
+                                    "  output %2 \"all\"\n"
+                                    "}\n");
+    gpucc_context *context = model_context(model, GPUCC_CPU, 1);
+    assert_ok(prepare(context, 0, NULL));
+    gpucc_statistics statistics = GPUCC_INIT(gpucc_statistics);
+    assert_ok(gpucc_context_statistics(context, &statistics));
+    /* the state alone: what a step makes of it would need as much again */
+    assert_true(statistics.arena_bytes < 2 * (uint64_t)STEPS * WIDTH * sizeof(float));
+    float *x = calloc(WIDTH, sizeof *x), *last = calloc(WIDTH, sizeof *last);
+    float *all = calloc((size_t)STEPS * WIDTH, sizeof *all);
+    gpucc_tensor input = tensor_over(x, GPUCC_F32, 4, DIMS(WIDTH));
+    gpucc_tensor outputs[] = {tensor_over(last, GPUCC_F32, 4, DIMS(WIDTH)),
+                              tensor_over(all, GPUCC_F32, 4, DIMS(STEPS, WIDTH))};
+    assert_non_null(all);
+    assert_ok(gpucc_enqueue(context, NULL, &input, outputs));
+    for (size_t t = 0; t < STEPS; t++)
+        assert_true(all[t * WIDTH + 7] == (float)t);
+    assert_true(last[0] == (float)STEPS);
+    free(x);
+    free(last);
+    free(all);
+    gpucc_context_destroy(context);
+    gpucc_close(model);
+    model_end(&world);
+}
+
 /* ---- aliases
  * ------------------------------------------------------------------------------------------------------- */
 
@@ -475,6 +519,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_output_lives_in_its_inputs_buffer),
         cmocka_unit_test(an_output_may_outgrow_its_input),
+        cmocka_unit_test(a_scan_output_is_filled_in_place),
         cmocka_unit_test(aliases_wait_for_the_last_reader),
         cmocka_unit_test(impossible_aliases_are_refused),
         cmocka_unit_test(an_inputs_values_are_sizes),
