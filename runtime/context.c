@@ -306,7 +306,7 @@ gpucc_status context_prepare(struct runtime_context *context, const gpucc_dims *
     else
         context->current = NULL;
     sizes_release(&sizes);
-    return status;
+    return context_end(context, status);
 }
 
 gpucc_status context_workspace_size(const struct runtime_model *model, const gpucc_context_options *options,

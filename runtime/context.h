@@ -23,8 +23,8 @@ struct device {
     gpucc_status (*prepare)(struct runtime_context *context, struct prepared *prepared,
                             struct runtime_error *error);
     void (*forget)(struct runtime_context *context, struct prepared *prepared);
-    /* All of the plan's buffers are in context->buffers, all dims in context->values. The words are in context->words when
-     * the stream has come there. */
+    /* All of the plan's buffers are in context->buffers, all dims in context->values. The words are in
+     * context->words when the stream has come there. */
     gpucc_status (*enqueue)(struct runtime_context *context, void *stream, struct runtime_error *error);
     void *(*allocate)(struct runtime_context *context, size_t bytes, struct runtime_error *error);
     void (*release)(struct runtime_context *context, void *memory, size_t bytes);
@@ -64,7 +64,7 @@ struct runtime_context {
     /* Sizes that the model computes, when it does. */
     bool has_words;
     struct sizes words_now; /* ranges of all symbols and dims, those of one value once taken */
-    int64_t *words;         /* [plan's words]: what the last run computed, when it is done; the device's memory */
+    int64_t *words; /* [plan's words]: what the last run computed, when it is done; the device's memory */
     bool words_ran, words_taken;
     bool words_narrowed; /* words_now is no longer what may be but what was */
     gpucc_statistics statistics;
@@ -80,6 +80,15 @@ gpucc_status cuda_device_create(struct runtime_context *context, const gpucc_con
 /* The driver's functions, opened once a model. */
 gpucc_status cuda_functions_of(struct runtime_model *model, const struct cuda_functions **functions,
                                struct runtime_error *error);
+
+/* What prepare, enqueue and run return: a device error, wherever it came from, is the context's last word,
+ * also where all that was seen of it is memory that was not given. */
+static inline gpucc_status context_end(struct runtime_context *context, gpucc_status status)
+{
+    if (status == GPUCC_DEVICE_ERROR)
+        context->broken = status;
+    return status != GPUCC_OK && context->broken != GPUCC_OK ? context->broken : status;
+}
 
 gpucc_status context_create(struct runtime_model *model, const gpucc_context_options *options,
                             struct runtime_context **context, struct runtime_error *error);
@@ -97,8 +106,8 @@ gpucc_status context_enqueue(struct runtime_context *context, void *stream, cons
                              gpucc_tensor *outputs, struct runtime_error *error);
 gpucc_status context_run(struct runtime_context *context, const gpucc_tensor *inputs, gpucc_tensor *outputs,
                          struct runtime_error *error);
-gpucc_status context_output_dims(struct runtime_context *context, size_t index, int32_t *rank,
-                                 int64_t *dims, struct runtime_error *error);
+gpucc_status context_output_dims(struct runtime_context *context, size_t index, int32_t *rank, int64_t *dims,
+                                 struct runtime_error *error);
 gpucc_status context_statistics(const struct runtime_context *context, gpucc_statistics *statistics,
                                 struct runtime_error *error);
 

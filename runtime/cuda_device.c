@@ -50,7 +50,7 @@ static void *allocate(struct runtime_context *context, size_t bytes, struct runt
 {
     const struct cuda_state *state = cuda_state_of(context);
     cuda_pointer memory = 0;
-    if (cuda_enter(state, error) != GPUCC_OK)
+    if (cuda_enter_for(context, error) != GPUCC_OK)
         return NULL;
     gpucc_status status = cuda_done(context, state->cuda->allocate(&memory, bytes ? bytes : 1),
                                     CUDA_NAME(allocate), "cannot allocate device memory", error);

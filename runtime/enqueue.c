@@ -363,5 +363,5 @@ gpucc_status context_enqueue(struct runtime_context *context, void *stream, cons
         if (status == GPUCC_OK)
             words_write_dims(context, outputs);
     }
-    return status;
+    return context_end(context, status);
 }

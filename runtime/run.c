@@ -65,5 +65,5 @@ gpucc_status context_run(struct runtime_context *context, const gpucc_tensor *in
         if (status == GPUCC_OK)
             words_write_dims(context, outputs);
     }
-    return status;
+    return context_end(context, status);
 }

@@ -3,7 +3,7 @@
     aarch64.py --gpucc PROGRAM --work DIR --program RUN_BUNDLE --emulator COMMAND --check-bundle PROGRAM [--fetched DIR]
                NAME...
 
-Each model is compiled for both hosts. The bundle for x86-64 runs here, the other one by RUN_BUNDLE (tests/hosts) under the
+Each model is compiled for both hosts; the code for AArch64 must multiply and add in NEON vectors. The bundle for x86-64 runs here, the other one by RUN_BUNDLE (tests/hosts) under the
 emulator; all outputs must be equal byte for byte. Here the other one is refused.
 """
 import argparse
@@ -20,6 +20,12 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import models  # noqa: E402
 
 
+def vector_instructions(path):
+    """fmla of four floats, by a vector or by one of its elements."""
+    words = np.frombuffer(path.read_bytes()[:path.stat().st_size // 4 * 4], "<u4")
+    return int(np.sum(((words & 0xFFE0FC00) == 0x4E20CC00) | ((words & 0xFFC0F400) == 0x4F801000)))
+
+
 def check(name, facts, options):
     path = models.model_path(name, facts, options.work, options.fetched)
     folder = options.work / "aarch64" / name
@@ -28,6 +34,9 @@ def check(name, facts, options):
     models.run_command([options.gpucc, path, "-o", here, "--target=cpu"])
     models.run_command([options.gpucc, path, "-o", there, "--target=cpu", "--host=aarch64"])
     models.run_command([options.check_bundle, there])
+    vectors = vector_instructions(there)
+    if vectors < 20:
+        raise RuntimeError(f"the code has {vectors} NEON multiplications and additions")
     refused = subprocess.run([options.gpucc, "run", there, "--device=cpu"], capture_output=True, text=True)
     if refused.returncode != 3 or "is for AArch64 hosts" not in refused.stderr:
         raise RuntimeError(f"the bundle was not refused here: {refused.returncode}, {refused.stderr.strip()}")
@@ -46,7 +55,7 @@ def check(name, facts, options):
             got = np.frombuffer((folder / f"output_{i}").read_bytes(), value.dtype)
             error = models.difference(got.reshape(value.shape), value) if got.size == value.size else float("inf")
             raise RuntimeError(f"output {i} at {dims} has other bits than on x86-64: error {error:.2e}")
-    return f"{len(expected)} output(s) equal"
+    return f"{len(expected)} output(s) equal, {vectors} fmla of four floats"
 
 
 def check_refusals(options):
