@@ -314,9 +314,8 @@ static const char *word_name(struct infer *infer, value_id id, uint32_t element)
         value->kind == VALUE_RESULT ? graph_node(infer->graph, value->producer)->location : NULL;
     const char *name = value->name;
     if (!name && location)
-        name = location->name && *location->name
-                   ? location->name
-                   : arena_printf(infer->graph->arena, "#%u", location->number);
+        name = location->name && *location->name ? location->name
+                                                 : arena_printf(infer->graph->arena, "#%u", location->number);
     if (!name || value->type.rank == 0)
         return name;
     return arena_printf(infer->graph->arena, "%s[%u]", name, element);
@@ -350,10 +349,9 @@ dim infer_word(struct infer *infer, value_id value, uint32_t element, dim bound,
     }
     symbol.bound = bound;
     if (bound == DIM_NONE)
-        symbol.bound = dim_symbol(dims, &(struct symbol){.name = symbol.name,
-                                                         .source = SYMBOL_BOUND,
-                                                         .high = symbol.high,
-                                                         .hint = 1});
+        symbol.bound = dim_symbol(
+            dims,
+            &(struct symbol){.name = symbol.name, .source = SYMBOL_BOUND, .high = symbol.high, .hint = 1});
     return dim_symbol(dims, &symbol);
 }
 
@@ -381,8 +379,8 @@ static bool may_be_words(const struct infer *infer, value_id id, int64_t *elemen
            small_type(infer, &value->type, elements) && *elements > 0 && *elements <= MAX_WORDS;
 }
 
-/* None of what it is computed from may still become words: those are found first, so that what several shapes hang on
- * is one size in all of them. */
+/* None of what it is computed from may still become words: those are found first, so that what several shapes
+ * hang on is one size in all of them. */
 static bool stands_first(const struct infer *infer, const struct behind *behind, value_id id)
 {
     int64_t elements;
@@ -413,11 +411,9 @@ static bool make_words(struct infer *infer, struct behind *behind)
     return false;
 }
 
-/* Makes small graph inputs behind the value host inputs and finds the contents of what lies between. */
-static void demand_contents(struct infer *infer, value_id id)
+/* Small graph inputs behind the value become host inputs. */
+static void read_inputs_on_host(struct infer *infer, const struct behind *behind)
 {
-    struct behind *behind = arena_new(infer->graph->arena, struct behind);
-    reach_all(infer, behind, id);
     for (uint32_t i = 0; i < behind->count; i++) {
         const struct value *value = graph_value(infer->graph, behind->ids[i]);
         int64_t elements;
@@ -425,6 +421,14 @@ static void demand_contents(struct infer *infer, value_id id)
             small_type(infer, &value->type, &elements))
             become_host_input(infer, behind->ids[i], (uint32_t)elements);
     }
+}
+
+/* Makes small graph inputs behind the value host inputs and finds the contents of what lies between. */
+static void demand_contents(struct infer *infer, value_id id)
+{
+    struct behind *behind = arena_new(infer->graph->arena, struct behind);
+    reach_all(infer, behind, id);
+    read_inputs_on_host(infer, behind);
     find_behind(infer, behind);
     if (!behind->done[0] && assume_not_empty(infer, behind))
         find_behind(infer, behind);
@@ -432,12 +436,45 @@ static void demand_contents(struct infer *infer, value_id id)
         find_behind(infer, behind);
 }
 
+static bool is_reached(const struct behind *behind, value_id id)
+{
+    for (uint32_t i = 0; i < behind->count; i++)
+        if (behind->ids[i] == id)
+            return true;
+    return false;
+}
+
+/* Everything behind it is known, or an integer input. */
+static bool host_has_all(struct infer *infer, const struct behind *behind)
+{
+    for (uint32_t i = 0; i < behind->count; i++) {
+        const struct value *value = graph_value(infer->graph, behind->ids[i]);
+        if (value->kind == VALUE_INPUT && dtype_is_integer(value->type.dtype))
+            continue;
+        if (value->kind != VALUE_RESULT)
+            return false;
+        const struct node *node = graph_node(infer->graph, value->producer);
+        for (uint32_t k = 0; k < node->input_count; k++) {
+            const struct value *input = graph_value(infer->graph, node->inputs[k]);
+            if (node->inputs[k] && input->kind != VALUE_CONSTANT && !is_reached(behind, node->inputs[k]) &&
+                !all_known(input->contents, input->content_count))
+                return false;
+        }
+    }
+    return behind->count < MAX_BEHIND;
+}
+
 dim infer_demand_size(struct infer *infer, value_id value)
 {
     uint32_t count = 0;
     const dim *contents = infer_value_contents(infer, value, &count);
     if (!all_known(contents, count)) {
-        demand_contents(infer, value);
+        struct behind *behind = arena_new(infer->graph->arena, struct behind);
+        reach_all(infer, behind, value);
+        if (!host_has_all(infer, behind))
+            return DIM_NONE;
+        read_inputs_on_host(infer, behind);
+        find_behind(infer, behind);
         contents = infer_value_contents(infer, value, &count);
     }
     return all_known(contents, count) && count == 1 ? contents[0] : DIM_NONE;

@@ -22,6 +22,7 @@ struct loop {
     value_id condition; /* scalar, 0: true */
     dim length;         /* of scan outputs; DIM_NONE: not known */
     bool ends_early;    /* the body's condition may be false */
+    bool counted;       /* how often it ran is known behind it: the length is a bound */
     value_id iteration; /* argument */
     value_id zero, one;
 };
@@ -193,10 +194,12 @@ static bool accumulate(struct loop *loop, value_id element, value_id index, stru
     dim dims[MAX_RANK + 1];
     if (type.rank < 0)
         return false;
-    if (loop->length == DIM_NONE || loop->ends_early)
+    if (loop->length == DIM_NONE || (loop->counted && loop->parent != GRAPH_BODY))
         return infer_fail(
             loop->infer, loop->node, DIAG_unsupported_case,
-            "the length of its scan outputs is known only when it has run, which is not supported");
+            loop->length == DIM_NONE
+                ? "its scan outputs have no bound on their length, which is not supported"
+                : "in a body, the length of its scan outputs hangs on data, which is not supported");
     if (type.rank == MAX_RANK)
         return infer_fail(loop->infer, loop->node, DIAG_limit_exceeded, "a scan output has more than %d dims",
                           (int)MAX_RANK);
@@ -249,6 +252,29 @@ static void adopt(struct graph *graph, value_id result, node_id producer, uint32
     graph_node(graph, producer)->outputs[index] = result;
 }
 
+/* Of a scan output as long as the bound: what the loop has filled, as often as it ran. 0: reported. */
+static value_id filled(struct loop *loop, node_id made, value_id whole, value_id result)
+{
+    struct infer *infer = loop->infer;
+    struct graph *graph = infer->graph;
+    const struct tensor_type type = graph_value(graph, whole)->type;
+    const char *name = graph_value(graph, result)->name;
+    dim dims[MAX_RANK], starts[MAX_RANK];
+    int64_t steps[MAX_RANK];
+    for (int i = 0; i < type.rank; i++) {
+        dims[i] = type.dims[i];
+        starts[i] = dim_constant(&graph->dims, 0);
+        steps[i] = 1;
+    }
+    dims[0] = infer_word(infer, graph_node(graph, made)->outputs[0], 0, loop->length,
+                         name ? arena_printf(graph->arena, "%s[0]", name) : NULL);
+    const value_id part = emit_typed(loop, loop->parent, OP_Slice, whole, type.dtype, type.rank, dims);
+    const node_id slice = graph_value(graph, part)->producer;
+    infer_set_dims(infer, slice, ATTR_starts, (uint32_t)type.rank, starts);
+    infer_set_ints(infer, slice, ATTR_steps, (uint32_t)type.rank, steps);
+    return part;
+}
+
 /* The loop's results become the While's, the scan outputs with their axis in its place. */
 static bool hand_over(struct loop *loop, node_id made, const uint32_t *axes)
 {
@@ -257,11 +283,19 @@ static bool hand_over(struct loop *loop, node_id made, const uint32_t *axes)
     const struct location *location = graph_node(graph, loop->node)->location;
     for (uint32_t i = 0; i < loop->states + loop->scans; i++) {
         const value_id result = graph_node(graph, loop->node)->outputs[i];
-        const value_id stacked = graph_node(graph, made)->outputs[1 + i];
-        const struct tensor_type type = graph_value(graph, stacked)->type;
         const uint32_t axis = i < loop->states ? 0 : axes[i - loop->states];
         if (!result)
             continue;
+        value_id stacked = graph_node(graph, made)->outputs[1 + i];
+        const bool part = loop->counted && i >= loop->states;
+        if (part)
+            stacked = filled(loop, made, stacked, result);
+        const struct tensor_type type = graph_value(graph, stacked)->type;
+        if (!axis && part) {
+            graph_value(graph, result)->type = type;
+            adopt(graph, result, graph_value(graph, stacked)->producer, 0);
+            continue;
+        }
         if (!axis) {
             graph_value(graph, result)->type = type;
             adopt(graph, result, made, 1 + i);
@@ -507,8 +541,7 @@ bool infer_loop(struct infer *infer, node_id node)
     value_id *next = arena_copy(graph->arena, results + 1, (loop.states + loop.scans) * sizeof *next);
     if (loop.ends_early)
         count_trips(&loop, again, next);
-    if (loop.condition)
-        loop.length = DIM_NONE; /* none, if it is false */
+    loop.counted = loop.ends_early || loop.condition;
     for (uint32_t i = 0; i < loop.states; i++) {
         const struct tensor_type type = *infer_input(infer, node, 2 + i);
         if (!check_state(infer, node, i, &type, next[i]))

@@ -98,6 +98,16 @@ def early_exit():
                  ["y:f[n]", "o:f[n]"], {"yes": True})
 
 
+def early_scan():
+    """Scan outputs of a loop that may end before its trip count, or not begin: their length comes with the data."""
+    body = graph("body", [node("Mul", "a,two", "b"), node("ReduceSum", "b", "sum", keepdims=0), node("Less", "sum,limit", "on")],
+                 ["i:i[]", "was:b[]", "a:f"], ["on:b", "b:f", "b:f", "sum:f"])
+    return graph("early_scan", [node("Less", "zero,limit", "begins"), node("Loop", "most,begins,x", "y,all,sums", body=body),
+                                node("ReduceSum", "all", "total", keepdims=0)],
+                 ["x:f[n]", "limit:f[]"], ["y:f[n]", "all:f[k n]", "sums:f[k]", "total:f[]"],
+                 {"two": np.float32(2), "most": 9, "zero": np.float32(0)})
+
+
 def backward_scan():
     body = graph("body", [node("Add", "s,e", "s2"), node("Mul", "s2,e", "o")], ["s:f", "e:f"], ["s2:f", "o:f"])
     scan = node("Scan", "z,x", "y,o", body=body, num_scan_inputs=1, scan_input_axes=[1], scan_input_directions=[1],
@@ -210,7 +220,7 @@ def loop_in_sized_branch():
 
 # ONNX Runtime 1.32 never writes the first of two results that are one value of a branch: the onnx package says what is right.
 BY_REFERENCE = {"untouched"}
-MODELS = [branches, shape_fact, untouched, counted, scan_outputs, counting_condition, early_exit, backward_scan, branch_in_loop, loop_in_loop,
+MODELS = [branches, shape_fact, untouched, counted, scan_outputs, counting_condition, early_exit, early_scan, backward_scan, branch_in_loop, loop_in_loop,
           sized_branches, squeezed, by_integer, by_integer_on_the_device, four_deep, loop_in_sized_branch]
 # Sizes at which the branch that runs cannot be right: refused, naming the node. (model, sizes, turn, node)
 REFUSED = [("squeezed", {"n": 17}, 0, "If #8"), ("by_integer", {"n": 10}, 0, "If #9"), ("by_integer", {"n": 11}, 1, "If #9")]
@@ -257,6 +267,8 @@ def check(make, options, level):
         expected_by = ReferenceEvaluator(model) if name in BY_REFERENCE else session
         for i, expected in enumerate(expected_by.run(None, inputs)):
             got = np.load(out / f"output_{i}.npy")
+            if not expected.size and not got.size and got.dtype == expected.dtype and got.shape[:1] == expected.shape[:1]:
+                continue  # of no trip ONNX Runtime does not know the elements' dims
             if got.shape != expected.shape or got.dtype != expected.dtype or not np.allclose(got, expected, 1e-5, 1e-6):
                 print(f"{name} {level} {sizes} turn {turn}: output {i} is wrong")
                 wrong += 1
