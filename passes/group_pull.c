@@ -313,8 +313,10 @@ static bool try_pull(struct grouper *grouper, struct unit *consumer, uint32_t bu
                      bool views_only)
 {
     const value_id value = consumer->values.items[buffer];
+    if (producer->kind != UNIT_MAP) /* a node with bodies has no nest */
+        return false;
     const struct nest *nest = &producer->body.nests.items[0];
-    if (producer->kind != UNIT_MAP || nest->store_count != 1 || nest->stores[0].indices)
+    if (nest->store_count != 1 || nest->stores[0].indices)
         return false;
     if (!producer->view && (views_only || !arithmetic_is_worth_it(grouper, consumer, value, producer)))
         return false;

@@ -200,7 +200,8 @@ GPUCC_API gpucc_status gpucc_prepare(gpucc_context *context, const gpucc_dims *d
 /* Launches the model once: CUDA: in stream order on `stream` (a CUstream; NULL: the legacy default stream), returns at
  * once; CPU: runs before it returns (`stream` must be NULL). inputs and outputs in the model's order; each tensor's dims
  * must be inside the prepared range and agree with each other; outputs' dims are written by the call, their `bytes` must
- * suffice. Buffers must not overlap unless aliased by the bundle. Never allocates, never synchronises. */
+ * suffice. Buffers must not overlap unless aliased by the bundle; an aliased output that is longer than its input is made
+ * elsewhere and copied there last. Never allocates, never synchronises. */
 GPUCC_API gpucc_status gpucc_enqueue(gpucc_context *context, void *stream, const gpucc_tensor *inputs,
                                      gpucc_tensor *outputs);
 
