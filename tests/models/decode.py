@@ -2,14 +2,16 @@
 
     decode.py check --gpucc PROGRAM --decode PROGRAM --work DIR [--record FILE] [NAME ...]
     decode.py time  --gpucc PROGRAM --decode PROGRAM --work DIR [--record FILE] [NAME ...]
-    decode.py prepare --gpucc PROGRAM --decode PROGRAM --work DIR [--target sm_90a] [NAME ...]
+    decode.py prepare --gpucc PROGRAM --decode PROGRAM --work DIR [NAME ...]
+    decode.py device --gpucc PROGRAM --decode PROGRAM --work DIR [--target sm_90a] [--record FILE] [NAME ...]
 
 NAME: small.script, small.dynamo (decode_graph.py), or graphs/NAME.onnx of a decoder; default: the small ones. check: on the CPU;
 from 1 token on, and up to the 512th; one preparation serves both. time: microseconds of the host for one step
-on the driver that executes nothing (compiles for sm_90a, so NVRTC is needed). prepare: bundle and steps for a machine with a GPU,
-in DIR/decode/NAME, with a script `run` that needs the driver alone. Tolerance: as models.py's.
+on the driver that executes nothing (compiles for sm_90a, so NVRTC is needed). prepare: the steps in DIR/decode/NAME, for device: on a machine
+with a GPU, which needs the onnx package, NVRTC and a linker, but not ONNX Runtime. Tolerance: as models.py's.
 """
 import argparse
+import json
 import pathlib
 import re
 import shutil
@@ -25,6 +27,7 @@ import decode_graph  # noqa: E402
 import models  # noqa: E402
 
 STEPS, MOST_TOKENS, MAGIC, BATCH = 200, 512, 0x6465636F, 2
+FIRSTS = (1, MOST_TOKENS - STEPS)
 
 
 def graph_path(name, work):
@@ -85,7 +88,7 @@ def run_sets(options, name, device, target, batch):
     path = graph_path(name, options.work)
     bundle = compile_bundle(options, name, path, target)
     lines = []
-    for first in (1, MOST_TOKENS - STEPS):
+    for first in FIRSTS:
         steps, allowed = steps_of(options, name, path, batch, first)
         lines.append(models.run_command([options.decode, bundle, steps, device, f"{allowed:.2e}"]).strip() + f", allowed {allowed:.1e}")
         steps.unlink()
@@ -109,22 +112,30 @@ def prepare(options, name):
     path = graph_path(name, options.work)
     folder = options.work / "decode" / name
     folder.mkdir(parents=True, exist_ok=True)
-    shutil.copy(compile_bundle(options, name, path, options.target), folder / "bundle.so")
-    shutil.copy(options.decode, folder / "decode")
-    lines = ["#!/bin/sh", "set -e", 'cd "$(dirname "$0")"']
-    for first in (1, MOST_TOKENS - STEPS):
-        steps, allowed = steps_of(options, name, path, BATCH, first)
+    allowed = {}
+    for first in FIRSTS:
+        steps, allowed[first] = steps_of(options, name, path, 1, first)
         shutil.move(steps, folder / f"steps{first}")
-        lines.append(f"./decode ./bundle.so steps{first} cuda {allowed:.2e}")
-    (folder / "run").write_text("\n".join(lines) + "\n")
-    (folder / "run").chmod(0o755)
-    print(f"      {folder}/run")
+    (folder / "allowed.json").write_text(json.dumps(allowed))
+    print(f"      {folder}")
     return {}
+
+
+def device(options, name):
+    folder = options.work / "decode" / name
+    allowed = json.loads((folder / "allowed.json").read_text())
+    bundle = compile_bundle(options, name, graph_path(name, options.work), options.target)
+    figures = {}
+    for first in FIRSTS:
+        line = models.run_command([options.decode, bundle, folder / f"steps{first}", "cuda", f"{allowed[str(first)]:.2e}"]).strip()
+        print(f"ok    {name}: {line}", flush=True)
+        figures[f"{name}.from{first}.microseconds"] = float(re.search(r"([\d.]+) us", line)[1])
+    return {f"{name}.steps_right": STEPS * len(FIRSTS), **figures}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("action", choices=["check", "time", "prepare"])
+    parser.add_argument("action", choices=["check", "time", "prepare", "device"])
     parser.add_argument("--gpucc", type=pathlib.Path, required=True)
     parser.add_argument("--decode", type=pathlib.Path, required=True)
     parser.add_argument("--work", type=pathlib.Path, required=True)
@@ -136,7 +147,7 @@ def main():
     failed = 0
     for name in options.names or ["small.script", "small.dynamo"]:
         try:
-            figures = {"check": check, "time": time, "prepare": prepare}[options.action](options, name)
+            figures = {"check": check, "time": time, "prepare": prepare, "device": device}[options.action](options, name)
             if options.record and figures:
                 models.write_record(options.record, figures)
         except RuntimeError as problem:
