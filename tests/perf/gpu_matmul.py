@@ -5,8 +5,8 @@
                                                                 on the GPU; needs PyTorch with CUDA, numpy and DIR
 
 In one process and in turns: gpucc_enqueue on device tensors, and torch.matmul into a tensor that is there (cuBLAS). Random
-data, since zeros draw less power; the median of the turns. Each product must be right: against float64 sums, within a unit in
-the last place of the largest value and what f32 sums may differ by. Fails below 0.85 of cuBLAS at 4096.
+data, since zeros draw less power; the median of the turns. Each product must be right: against float64, within half a unit in
+the last place of the largest value for each rounding that the model makes, and what f32 sums may differ by. Fails below 0.85 of cuBLAS at 4096.
 """
 import argparse
 import json
@@ -95,17 +95,15 @@ class Case:
         self.stream.synchronize()
         a, b = (value.double() for value in self.inputs[:2])
         sums = a @ b
+        # Without the roundings that the model's nodes make: how many lie behind a result says what is allowed. Rounding here
+        # too would not do: where a sum lies near the middle of two numbers, both neighbours are right.
+        expected = [(sums, 1)]
         if self.epilogue:
-            # The model's nodes round; so does this.
-            store = lambda value: value.to(self.type).double()  # noqa: E731
-            z = store(store(sums) + self.inputs[2].double())
-            g = store(0.5 * z * (1 + torch.erf(z / math.sqrt(2))))
-            expected = [store(g + self.inputs[3].double()), z]
-        else:
-            expected = [sums]
+            z = sums + self.inputs[2].double()
+            expected = [(0.5 * z * (1 + torch.erf(z / math.sqrt(2))) + self.inputs[3].double(), 4), (z, 2)]
         worst = 0.0
-        for got, want in zip(self.outputs, expected):
-            allowed = TYPES[self.kind][1] + 2.0**-24 * (4 * math.sqrt(a.shape[1]) + 8)
+        for got, (want, roundings) in zip(self.outputs, expected):
+            allowed = roundings * TYPES[self.kind][1] / 2 + 2.0**-24 * (4 * math.sqrt(a.shape[1]) + 8)
             largest = torch.maximum(want.abs().max(), sums.abs().max())  # a sum may cancel what it is made of
             error = float((got.double() - want).abs().max() / largest)
             worst = max(worst, error / allowed if error == error else float("inf"))
