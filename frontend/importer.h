@@ -160,6 +160,6 @@ import_function import_constant, import_constant_of_shape;
 import_function import_if, import_loop, import_scan;
 import_function import_rnn, import_gru, import_lstm, import_dynamic_quantize_lstm;
 import_function import_fast_gelu, import_bias_gelu, import_fused_matmul, import_skip_layer_normalization;
-import_function import_non_zero, import_compress;
+import_function import_non_zero, import_compress, import_non_max_suppression, import_unique;
 
 #endif

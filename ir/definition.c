@@ -69,12 +69,16 @@ void nest_store_where(struct definition *d, struct nest *nest, uint32_t buffer, 
 
 uint32_t nest_store_axes(const struct nest *nest)
 {
-    return nest->kind == NEST_REDUCE ? nest->rank : nest->rank + nest->reduce_rank;
+    return nest->kind == NEST_REDUCE   ? nest->rank
+           : nest->kind == NEST_FILTER ? nest->rank + 1
+                                       : nest->rank + nest->reduce_rank;
 }
 
 enum dtype nest_reduced_dtype(const struct definition *d, const struct nest *nest, uint32_t reduction)
 {
-    return nest->kind == NEST_SORT ? DTYPE_I64 : expr_at(d->pool, nest->reductions[reduction].body)->dtype;
+    return nest->kind == NEST_SORT     ? DTYPE_I64
+           : nest->kind == NEST_FILTER ? DTYPE_U32
+                                       : expr_at(d->pool, nest->reductions[reduction].body)->dtype;
 }
 
 bool definition_is_plain(const struct definition *definition)
@@ -191,7 +195,11 @@ static void print_dims(const struct dims *dims, uint32_t count, const dim *list,
 
 static void print_nest(const struct definition *d, const struct nest *nest, struct text *out)
 {
-    static const char *const orders[] = {" over ", " in order over ", " sorted over "};
+    static const char *const orders[] = {[NEST_REDUCE] = " over ",
+                                         [NEST_SCAN] = " in order over ",
+                                         [NEST_SORT] = " sorted over ",
+                                         [NEST_SCATTER] = " scattered over ",
+                                         [NEST_FILTER] = " filtered over "};
     text_put(out, "for ");
     print_dims(d->pool->dims, nest->rank, nest->extents, out);
     if (nest->reduce_rank) {
@@ -364,6 +372,13 @@ static bool verify_nest(struct verifier *v)
     if (nest->kind == NEST_SCATTER &&
         (nest->reduce_rank != 1 || nest->reduction_count || nest->store_count != 1))
         return wrong(v, "a scatter without its one ordered axis and one store");
+    if (nest->kind == NEST_FILTER &&
+        (nest->reduce_rank != 2 || nest->reduction_count != 3 ||
+         nest->extents[nest->rank] != nest->extents[nest->rank + 1] ||
+         expr_at(v->d->pool, nest->reductions[0].body)->dtype != DTYPE_U32 ||
+         expr_at(v->d->pool, nest->reductions[1].body)->dtype != DTYPE_U32 ||
+         expr_at(v->d->pool, nest->reductions[2].body)->dtype != DTYPE_I64))
+        return wrong(v, "a filter without its two equal axes, two conditions and limit");
     if (nest->kind == NEST_SORT && (nest->reduce_rank != 2 || nest->reduction_count != 1))
         return wrong(v, "a sort without its one key and two axes");
     const size_t nodes = v->d->pool->nodes.count;

@@ -22,6 +22,12 @@
  * earlier points stored, and its value may load the element that it stores to. Points that differ in a
  * parallel axis never store to the same element.
  *
+ * A *filter* goes through its candidates in order (axis `rank`) and keeps those that no kept one rules out. It
+ * has three reductions: whether a candidate is let in (u32, not 0), whether it is ruled out by the one at axis
+ * `rank + 1` (u32, not 0; same extent, asked only of kept ones before it), and how many of a row are kept at
+ * most (i64; hangs on the parallel axes alone). Its stores run at every candidate, where REDUCED(0), a u32, is 1
+ * for the kept ones.
+ *
  * A store with a condition stores nothing where it is false.
  *
  * Bodies may load earlier buffers; they cannot see REDUCED. Stores may use REDUCED and the parallel axes.
@@ -65,6 +71,7 @@ enum nest_kind {
     NEST_SCAN,
     NEST_SORT,
     NEST_SCATTER,
+    NEST_FILTER,
 };
 
 struct nest {

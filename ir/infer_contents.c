@@ -321,6 +321,22 @@ static const char *word_name(struct infer *infer, value_id id, uint32_t element)
     return arena_printf(infer->graph->arena, "%s[%u]", name, element);
 }
 
+/* From now on the element is known as the size that it is: nobody asks what it was computed from. */
+static dim note_word(struct infer *infer, value_id id, uint32_t element, dim word)
+{
+    struct value *value = graph_value(infer->graph, id);
+    dim contents[MAX_CONTENTS] = {DIM_NONE};
+    int64_t elements;
+    if (!small_type(infer, &value->type, &elements) || element >= elements)
+        return word;
+    if (value->contents)
+        memcpy(contents, value->contents, value->content_count * sizeof *contents);
+    contents[element] = word;
+    value->contents = arena_copy(infer->graph->arena, contents, (size_t)elements * sizeof *contents);
+    value->content_count = (uint32_t)elements;
+    return word;
+}
+
 dim infer_word(struct infer *infer, value_id value, uint32_t element, dim bound, const char *name)
 {
     struct dims *dims = &infer->graph->dims;
@@ -331,7 +347,7 @@ dim infer_word(struct infer *infer, value_id value, uint32_t element, dim bound,
     for (uint32_t i = 0; i < dims->symbols.count; i++)
         if (dims->symbols.items[i].source == SYMBOL_WORD && dims->symbols.items[i].word == value &&
             dims->symbols.items[i].axis == element)
-            return dim_current(dims, dim_of_symbol(dims, i));
+            return note_word(infer, value, element, dim_current(dims, dim_of_symbol(dims, i)));
     struct symbol symbol = {.name = name ? name : word_name(infer, value, element),
                             .source = SYMBOL_WORD,
                             .axis = element,
@@ -352,22 +368,14 @@ dim infer_word(struct infer *infer, value_id value, uint32_t element, dim bound,
         symbol.bound = dim_symbol(
             dims,
             &(struct symbol){.name = symbol.name, .source = SYMBOL_BOUND, .high = symbol.high, .hint = 1});
-    return dim_symbol(dims, &symbol);
+    return note_word(infer, value, element, dim_symbol(dims, &symbol));
 }
 
 /* The elements of the value that are not known become words. */
 static void become_words(struct infer *infer, value_id id, uint32_t count)
 {
-    dim contents[MAX_WORDS];
-    const struct value *value = graph_value(infer->graph, id);
     for (uint32_t i = 0; i < count; i++)
-        contents[i] = value->contents && i < value->content_count ? value->contents[i] : DIM_NONE;
-    for (uint32_t i = 0; i < count; i++)
-        if (contents[i] == DIM_NONE)
-            contents[i] = infer_word(infer, id, i, DIM_NONE, NULL);
-    graph_value(infer->graph, id)->contents =
-        arena_copy(infer->graph->arena, contents, count * sizeof *contents);
-    graph_value(infer->graph, id)->content_count = count;
+        (void)infer_word(infer, id, i, DIM_NONE, NULL);
 }
 
 /* Integers that the model computes, few of them. */

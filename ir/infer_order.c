@@ -1,4 +1,4 @@
-/* Shapes of operators that order or choose elements: TopK. */
+/* Shapes of operators that order or choose elements: TopK, NonMaxSuppression. */
 #include "ir/infer_internal.h"
 
 #include <string.h>
@@ -39,5 +39,33 @@ bool infer_top_k(struct infer *infer, node_id node)
     x = infer_input(infer, node, 0);
     infer_set(infer, node, 0, x->dtype, x->rank, result);
     infer_set(infer, node, 1, DTYPE_I64, x->rank, result);
+    return true;
+}
+
+/* boxes [b, n, 4]; places and scores [b, c, n]; the rest one element each. */
+bool infer_non_max_suppression(struct infer *infer, node_id node)
+{
+    struct dims *dims = &infer->graph->dims;
+    const struct tensor_type *boxes = infer_input(infer, node, 0), *places = infer_input(infer, node, 1);
+    const struct tensor_type *scores = infer_input(infer, node, 2);
+    const dtype_set single = DTYPE_BIT(F32), count = DTYPE_BIT(I64);
+    if (!infer_takes(infer, node, 0, single) || !infer_takes(infer, node, 1, count) ||
+        !infer_takes(infer, node, 2, single) || !infer_takes(infer, node, 3, count) ||
+        !infer_takes(infer, node, 4, single) || !infer_takes(infer, node, 5, single))
+        return false;
+    if (boxes->rank != 3 || scores->rank != 3)
+        return infer_fail(
+            infer, node, DIAG_wrong_shape,
+            "boxes are %s and scores %s; they must be [batches, boxes, 4] and [batches, classes, boxes]",
+            infer_type_text(infer, boxes), infer_type_text(infer, scores));
+    if (!infer_equal(infer, node, boxes->dims[2], dim_constant(dims, 4), "the numbers of a box") ||
+        !infer_equal(infer, node, boxes->dims[0], scores->dims[0], "the batches of boxes and scores") ||
+        !infer_equal(infer, node, boxes->dims[1], scores->dims[2], "the boxes and their scores"))
+        return false;
+    for (int i = 0; i < 3; i++)
+        if (places->rank != 3 ||
+            !infer_equal(infer, node, places->dims[i], scores->dims[i], "places and scores"))
+            return false;
+    infer_set(infer, node, 0, DTYPE_BOOL, 3, infer_input(infer, node, 2)->dims);
     return true;
 }

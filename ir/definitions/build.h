@@ -27,7 +27,7 @@ define_function define_arg_reduce, define_average_pool, define_batch_normalizati
     define_cumulative, define_depth_to_space, define_dequantize, define_dynamic_quantize, define_dft,
     define_stft, define_dims, define_expand, define_gather, define_gather_nd, define_gemm,
     define_instance_normalization, define_layer_normalization, define_matmul, define_matmul_integer,
-    define_max_pool, define_non_zero, define_pad, define_quantize, define_range, define_reduce, define_reshape, define_resize,
+    define_max_pool, define_non_max_suppression, define_non_zero, define_pad, define_quantize, define_range, define_reduce, define_reshape, define_resize,
     define_scatter_elements, define_scatter_nd, define_set_element, define_slice, define_softmax,
     define_space_to_depth, define_tile, define_top_k, define_transpose, define_trilu, define_unary,
     define_where;

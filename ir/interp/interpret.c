@@ -125,8 +125,8 @@ static void compile_body(struct nest_plan *plan)
     struct space space;
     if (plan->blocks_of_parallel)
         space_init(&space, axes, plan->extents, 0, nest->rank);
-    else
-        space_init(&space, axes, plan->extents, nest->rank, axes);
+    else /* a filter's blocks are of earlier candidates */
+        space_init(&space, axes, plan->extents, nest->rank + (nest->kind == NEST_FILTER), axes);
     program_compile(&run->pool, run->places, &space, count, roots, plan->body_results, &plan->body);
     plan->body_registers = new_registers(run, &plan->body);
 }
@@ -137,7 +137,8 @@ static void compile_stores(struct nest_plan *plan)
     const struct nest *nest = plan->nest;
     const uint32_t axes = nest_store_axes(nest);
     struct space space;
-    if (nest->kind == NEST_SORT || (nest->kind == NEST_SCAN && !plan->blocks_of_parallel))
+    if (nest->kind == NEST_SORT || nest->kind == NEST_FILTER ||
+        (nest->kind == NEST_SCAN && !plan->blocks_of_parallel))
         space_init(&space, axes, plan->extents, axes - 1, axes);
     else
         space_init(&space, axes, plan->extents, 0, nest->rank);
@@ -347,7 +348,7 @@ static enum interp_status run_nest(struct interpretation *run, const struct nest
     const int64_t block = plan.parallel_count < BLOCK_POINTS ? plan.parallel_count : BLOCK_POINTS;
     plan.blocks_of_parallel = nest->kind == NEST_SCAN      ? block > plan.reduce_count
                               : nest->kind == NEST_SCATTER ? true
-                              : nest->kind == NEST_SORT
+                              : nest->kind == NEST_SORT || nest->kind == NEST_FILTER
                                   ? false
                                   : block >= plan.reduce_count || (block >= LONG_BLOCK && longer_runs(&plan));
     if (nest->reduction_count)
@@ -356,7 +357,9 @@ static enum interp_status run_nest(struct interpretation *run, const struct nest
     if (run->dims_failed)
         return INTERP_DIMS;
     if (nest->kind != NEST_REDUCE)
-        return nest->kind == NEST_SORT ? nest_run_sort(&plan) : nest_run_scan(&plan);
+        return nest->kind == NEST_SORT     ? nest_run_sort(&plan)
+               : nest->kind == NEST_FILTER ? nest_run_filter(&plan)
+                                           : nest_run_scan(&plan);
     return run_tiles(&plan) ? INTERP_DONE : run->executor.status;
 }
 

@@ -53,5 +53,6 @@ bool nest_run_stores(struct nest_plan *plan, const int64_t *fixed, int64_t start
 
 enum interp_status nest_run_scan(struct nest_plan *plan);
 enum interp_status nest_run_sort(struct nest_plan *plan);
+enum interp_status nest_run_filter(struct nest_plan *plan);
 
 #endif

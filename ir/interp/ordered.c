@@ -1,6 +1,7 @@
 /* Scans, scatters and sorts. A scan goes along its axis, either point by point over blocks of rows, or block
- * by block along each row; a scatter always point by point, and has nothing to add up. A sort evaluates a
- * row's keys, sorts their places by merging, and runs the stores over the places. */
+ * by block along each row; a scatter always point by point, and has nothing to add up. A filter asks each
+ * candidate about those before it. A sort evaluates a row's keys, sorts their places by merging, and runs the
+ * stores over the places. */
 #include "ir/interp/nest.h"
 
 #include <string.h>
@@ -171,5 +172,62 @@ enum interp_status nest_run_sort(struct nest_plan *plan)
     for (int64_t row = 0; row < plan->parallel_count; row++)
         if (!sort_row(plan, row, keys, other))
             return run->executor.status;
+    return INTERP_DONE;
+}
+
+/* ---- filters
+ * ----------------------------------------------------------------------------------------------------- */
+
+static uint64_t body_value(struct nest_plan *plan, uint32_t body, uint32_t point)
+{
+    return read_element(plan->body_dtypes[body], register_at(&plan->run->executor, plan->body_results[body]),
+                        point);
+}
+
+/* kept[i] of one row. */
+static bool filter_row(struct nest_plan *plan, int64_t *fixed, uint32_t *kept)
+{
+    struct executor *x = &plan->run->executor;
+    const uint32_t rank = plan->nest->rank;
+    int64_t count = 0;
+    for (int64_t i = 0; i < plan->extents[rank]; i++) {
+        fixed[rank] = i;
+        x->registers = plan->body_registers;
+        if (!program_run(x, &plan->body, fixed, 0, 1))
+            return false;
+        kept[i] = body_value(plan, 0, 0) != 0 && count < (int64_t)body_value(plan, 2, 0);
+        for (int64_t at = 0; kept[i] && at < i; at += BLOCK_POINTS) {
+            const uint32_t points = i - at < BLOCK_POINTS ? (uint32_t)(i - at) : BLOCK_POINTS;
+            if (!program_run(x, &plan->body, fixed, at, points))
+                return false;
+            for (uint32_t k = 0; k < points; k++)
+                if (kept[at + k] && body_value(plan, 1, k) != 0)
+                    kept[i] = 0;
+        }
+        count += kept[i];
+    }
+    return true;
+}
+
+enum interp_status nest_run_filter(struct nest_plan *plan)
+{
+    struct executor *x = &plan->run->executor;
+    const uint32_t rank = plan->nest->rank;
+    const int64_t length = plan->extents[rank];
+    uint32_t *kept = arena_array(&plan->run->arena, (size_t)length + 1, sizeof *kept);
+    for (int64_t row = 0; row < plan->parallel_count; row++) {
+        int64_t fixed[MAX_AXES] = {0};
+        nest_unflatten(plan->extents, 0, rank, row, fixed);
+        if (!filter_row(plan, fixed, kept))
+            return x->status;
+        for (int64_t at = 0; at < length; at += BLOCK_POINTS) {
+            const uint32_t points = length - at < BLOCK_POINTS ? (uint32_t)(length - at) : BLOCK_POINTS;
+            x->registers = plan->store_registers;
+            for (uint32_t i = 0; i < plan->store.reduced_count; i++)
+                memcpy(register_at(x, plan->store.reduced[i].result), kept + at, points * sizeof *kept);
+            if (!nest_run_stores(plan, fixed, at, points))
+                return x->status;
+        }
+    }
     return INTERP_DONE;
 }

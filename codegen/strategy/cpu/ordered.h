@@ -5,6 +5,7 @@
 
 #include "codegen/strategy/cpu/emit.h"
 
+void cpu_build_filter(const struct strategy_context *context, uint32_t nest, struct lowered_group *out);
 void cpu_build_scan(const struct strategy_context *context, uint32_t nest, struct lowered_group *out);
 void cpu_build_scatter(const struct strategy_context *context, uint32_t nest, struct lowered_group *out);
 void cpu_build_sort(const struct strategy_context *context, uint32_t nest, struct lowered_group *out);

@@ -109,6 +109,9 @@ static bool plain_build(const struct strategy_context *context, const struct con
         case NEST_SORT:
             cpu_build_sort(context, i, out);
             break;
+        case NEST_FILTER:
+            cpu_build_filter(context, i, out);
+            break;
         case NEST_SCATTER:
             cpu_build_scatter(context, i, out);
             break;

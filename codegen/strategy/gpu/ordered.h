@@ -5,6 +5,7 @@
 
 #include "codegen/strategy/gpu/gpu_common.h"
 
+void gpu_build_filter(const struct strategy_context *context, uint32_t nest, struct lowered_group *out);
 void gpu_build_scan(const struct strategy_context *context, uint32_t nest, struct lowered_group *out);
 void gpu_build_scatter(const struct strategy_context *context, uint32_t nest, struct lowered_group *out);
 void gpu_build_sort(const struct strategy_context *context, uint32_t nest, struct lowered_group *out);

@@ -86,6 +86,9 @@ static bool plain_build(const struct strategy_context *context, const struct con
         case NEST_SORT:
             gpu_build_sort(context, i, out);
             break;
+        case NEST_FILTER:
+            gpu_build_filter(context, i, out);
+            break;
         case NEST_SCATTER:
             gpu_build_scatter(context, i, out);
             break;
