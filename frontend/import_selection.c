@@ -228,6 +228,15 @@ static value_id emit_row_order(struct importer *importer, const struct import_no
     return result;
 }
 
+/* To sizes of which some may be 0. */
+static value_id emit_to_sizes(struct importer *importer, const struct import_node *node, value_id x,
+                              value_id sizes)
+{
+    const value_id inputs[2] = {x, sizes};
+    const struct attribute exactly = attribute_int(ATTR_allowzero, 1);
+    return import_emit(importer, node, OP_Reshape, 2, inputs, 1, &exactly);
+}
+
 /* The slices along the axis, each as a row. */
 static struct runs emit_slice_runs(struct importer *importer, const struct import_node *node, value_id x,
                                    int64_t axis)
@@ -243,14 +252,13 @@ static struct runs emit_slice_runs(struct importer *importer, const struct impor
     const value_id inner = import_emit(importer, node, OP_ReduceProd, 1, &inner_sizes, 1, &drop);
     const value_id sizes =
         emit_concat(importer, node, emit_concat(importer, node, outer, length, 0), inner, 0);
-    const value_id blocks = import_emit2(importer, node, OP_Reshape, x, sizes);
+    const value_id blocks = emit_to_sizes(importer, node, x, sizes);
     const int64_t moved[3] = {1, 0, 2};
     const struct attribute perm =
         attribute_ints(ATTR_perm, 3, arena_copy(importer->arena, moved, sizeof moved));
     const value_id front = import_emit(importer, node, OP_Transpose, 1, &blocks, 1, &perm);
     const value_id width = import_emit2(importer, node, OP_Mul, outer, inner);
-    const value_id rows =
-        import_emit2(importer, node, OP_Reshape, front, emit_concat(importer, node, length, width, 0));
+    const value_id rows = emit_to_sizes(importer, node, front, emit_concat(importer, node, length, width, 0));
     const value_id count = emit_scalar(importer, node, length);
     runs.order = emit_row_order(importer, node, rows, count);
     const value_id places = emit_range(importer, node, count);

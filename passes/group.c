@@ -7,7 +7,8 @@
  *
  * Level 0: one node a group. Level 1: views are pulled. Level 2 and 3: all. Nodes that hang on constants
  * alone belong to the init program (ir/init.h) and are left out, as are nodes whose results nobody reads. A
- * Reshape of a stored value that cannot be pulled or pushed is a group that copies. Each region is grouped by itself. */
+ * Reshape of a stored value that cannot be pulled or pushed is a group that copies. Each region is grouped by
+ * itself. */
 #include "passes/group_units.h"
 
 #include "ir/init.h"
@@ -23,13 +24,24 @@ static bool wanted(const struct grouper *grouper, const struct node *node)
     return false;
 }
 
+static void mark_output(void *user, value_id value)
+{
+    struct grouper *grouper = user;
+    grouper->output[value] = true;
+}
+
 /* Backwards: which nodes are needed, and how many of them read each value. */
 static void find_readers(struct grouper *grouper)
 {
     const struct graph *graph = grouper->graph;
     const struct region *body = &graph->regions.items[grouper->region];
-    for (uint32_t i = 0; i < graph->outputs.count && grouper->region == GRAPH_BODY; i++)
-        grouper->output[graph->outputs.items[i].value] = true;
+    for (uint32_t i = 0; i < graph->outputs.count && grouper->region == GRAPH_BODY; i++) {
+        const value_id output = graph->outputs.items[i].value;
+        const struct tensor_type *type = &graph_value(graph, output)->type;
+        grouper->output[output] = true;
+        if (type->rank > 0) /* the host asks for the actual sizes */
+            each_size(grouper, type->dims, (uint32_t)type->rank, mark_output, grouper);
+    }
     for (uint32_t i = 0; i < body->results.count; i++)
         grouper->output[body->results.items[i]] = true;
     for (uint32_t i = body->nodes.count; i-- > 0;) {
@@ -94,8 +106,8 @@ static void settle(struct grouper *grouper)
     }
 }
 
-bool group_region(struct graph *graph, region_id region, const struct target_services *services, int optimisation,
-                  struct diagnostics *diagnostics, struct grouping *out)
+bool group_region(struct graph *graph, region_id region, const struct target_services *services,
+                  int optimisation, struct diagnostics *diagnostics, struct grouping *out)
 {
     struct arena *arena = graph->arena;
     const uint32_t values = graph->values.count;

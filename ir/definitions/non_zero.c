@@ -11,7 +11,11 @@ bool define_non_zero(struct build *b)
 {
     const struct tensor_type *type = build_input(b, 0);
     const uint32_t rank = (uint32_t)type->rank;
-    struct nest *nest = nest_over(b, type);
+    struct nest *nest = nest_over(b, rank ? type : build_output(b, 0));
+    if (!rank) { /* a scalar has no coordinates: no rows, but a definition that stores them */
+        store_output(b, nest, 0, NULL, position(b, 0));
+        return true;
+    }
     expr axes[MAX_RANK], to[2], flat = position(b, 0);
     nest_axes(b, nest, rank, axes);
     for (uint32_t i = 0; i < rank; i++)
