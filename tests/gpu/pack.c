@@ -31,10 +31,16 @@ static void put_text(FILE *out, const char *text)
     put(out, text, strlen(text));
 }
 
+static uint32_t word_count(const struct gpu_run *run)
+{
+    return run->from->bounds ? run->from->graph->dims.symbols.count : 0;
+}
+
 static void put_buffers(FILE *out, const struct gpu_run *run)
 {
     const struct definition *d = &run->group.body;
-    put_number(out, d->buffers.count + run->lowered.temporaries.count + run->lowered.derived.count);
+    put_number(out, d->buffers.count + run->lowered.temporaries.count + run->lowered.derived.count +
+                        word_count(run));
     for (uint32_t i = 0; i < d->buffers.count; i++) {
         const struct buffer *buffer = &d->buffers.items[i];
         double allowed = gpu_case_tolerance(buffer->type.dtype);
@@ -66,6 +72,14 @@ static void put_buffers(FILE *out, const struct gpu_run *run)
         put_number(out, run->derived_bytes[i]);
         put(out, run->derived[i], run->derived_bytes[i]);
     }
+    for (uint32_t i = 0; i < word_count(run); i++) {
+        const double none = 0;
+        put_number(out, PACK_INPUT);
+        put_number(out, DTYPE_I64);
+        put(out, &none, sizeof none);
+        put_number(out, sizeof run->from->symbols[i]);
+        put(out, &run->from->symbols[i], sizeof run->from->symbols[i]);
+    }
 }
 
 /* Among the case's buffers: those of the group, then temporaries, then derived constants. */
@@ -75,6 +89,12 @@ static uint64_t argument_position(const struct gpu_run *run, const struct argume
     return argument->index + (argument->kind == ARGUMENT_TEMPORARY ? own
                               : argument->kind == ARGUMENT_DERIVED ? own + run->lowered.temporaries.count
                                                                    : 0);
+}
+
+/* Words stand behind all others. */
+static uint64_t words_position(const struct gpu_run *run, uint32_t symbol)
+{
+    return run->group.body.buffers.count + run->lowered.temporaries.count + run->lowered.derived.count + symbol;
 }
 
 static void put_maps(FILE *out, const struct gpu_run *run, const struct kernel *kernel)
@@ -110,13 +130,15 @@ static void put_launches(FILE *out, const struct gpu_run *run)
         put_text(out, arena_printf(run->context.arena, "k%u", i));
         put_text(out, hex);
         for (int k = 0; k < 3; k++)
-            put_number(out, (uint64_t)gpu_run_dim(run, kernel->grid[k]));
+            put_number(out, (uint64_t)gpu_run_grid(run, kernel->grid[k]));
         for (int k = 0; k < 3; k++)
             put_number(out, kernel->block[k]);
         put_number(out, cuda_dynamic_shared_bytes(kernel));
-        put_number(out, kernel->global_count);
+        put_number(out, kernel_buffer_count(kernel));
         for (uint32_t k = 0; k < kernel->global_count; k++)
             put_number(out, argument_position(run, &launch->arguments[k]));
+        for (uint32_t k = 0; k < kernel->words.count; k++)
+            put_number(out, words_position(run, run->words[i][k]));
         put_number(out, kernel->index_bits);
         put_number(out, kernel->dims.count);
         for (uint32_t k = 0; k < kernel->dims.count; k++)

@@ -264,17 +264,19 @@ static uint64_t known_sizes(const struct row *row)
     return 0;
 }
 
-static struct gpu_case *build_case(struct arena *arena, const struct row *row, bool symbolic)
+static struct gpu_case *build_case(struct arena *arena, const struct row *row, bool symbolic, bool words)
 {
     struct gpu_case *made = arena_new(arena, struct gpu_case);
     struct symbols *symbols = arena_new(arena, struct symbols);
     struct op_case c;
     struct diagnostics diagnostics;
     made->graph = graph_new(arena);
-    made->name = arena_printf(arena, "%s%s", row->name, symbolic ? ", symbols" : "");
+    made->name = arena_printf(arena, "%s%s", row->name, words ? ", words" : symbolic ? ", symbols" : "");
     made->strategy = row->strategy;
     /* Free sizes prove no run. */
     made->candidates = symbolic && strcmp(row->strategy, "gpu_pointwise") == 0 ? 0 : row->candidates;
+    if (words && (made->candidates > 1 || strcmp(row->strategy, "gpu_matmul_wgmma") == 0))
+        made->candidates = strcmp(row->strategy, "gpu_matmul_wgmma") != 0; /* which refuses them */
     if (row->flags & (symbolic ? SIZES_KNOWN : SIZES_FREE))
         made->candidates = 0;
     made->constant = row->op == OP_Conv && (row->flags & RIGHT_TURNED);
@@ -284,8 +286,10 @@ static struct gpu_case *build_case(struct arena *arena, const struct row *row, b
     }; /* n, h, w of the input and of the result */
     *symbols = (struct symbols){.dims = &made->graph->dims,
                                 .symbolic = symbolic,
+                                .words = words ? made->graph : NULL,
                                 .known = made->constant ? ~(uint64_t)OPEN : known_sizes(row)};
     made->symbols = symbols->values;
+    made->bounds = words ? symbols->bounds : NULL;
     make_case(arena, row, &c);
     diagnostics_init(&diagnostics, arena, row->name);
     node_id node = case_node(arena, &c, symbols, made->graph);
@@ -296,14 +300,29 @@ static struct gpu_case *build_case(struct arena *arena, const struct row *row, b
     return made;
 }
 
+/* No row before it has the strategy and the operator, in this form. */
+static bool is_first_of_kind(uint32_t row)
+{
+    for (uint32_t i = 0; i < row; i++)
+        if (rows[i].op == rows[row].op && strcmp(rows[i].strategy, rows[row].strategy) == 0 &&
+            (rows[i].op != OP_TopK && rows[i].op != OP_CumSum))
+            return false;
+    return true;
+}
+
 struct gpu_case *gpu_case_make(struct arena *arena, uint32_t index)
 {
-    return index < 2 * ROWS ? build_case(arena, &rows[index / 2], index % 2) : NULL;
+    if (index < 2 * ROWS)
+        return build_case(arena, &rows[index / 2], index % 2, false);
+    for (uint32_t row = 0, left = index - 2 * ROWS; row < ROWS; row++)
+        if (is_first_of_kind(row) && left-- == 0)
+            return build_case(arena, &rows[row], true, true);
+    return NULL;
 }
 
 struct gpu_case *gpu_speed_case_make(struct arena *arena, uint32_t index)
 {
-    return index < sizeof speed_rows / sizeof speed_rows[0] ? build_case(arena, &speed_rows[index], false)
+    return index < sizeof speed_rows / sizeof speed_rows[0] ? build_case(arena, &speed_rows[index], false, false)
                                                             : NULL;
 }
 
@@ -362,6 +381,14 @@ int64_t gpu_run_dim(const struct gpu_run *run, dim d)
     return value;
 }
 
+int64_t gpu_run_grid(const struct gpu_run *run, dim d)
+{
+    int64_t value = gpu_run_dim(run, d), most = value;
+    if (run->from->bounds)
+        assert_true(dim_evaluate(&run->from->graph->dims, d, run->from->bounds, &most));
+    return most > value ? most : value;
+}
+
 uint64_t gpu_run_bytes(const struct gpu_run *run, const struct tensor_type *type)
 {
     int64_t count = 1;
@@ -394,12 +421,36 @@ static void open_run(struct gpu_run *run, struct arena *arena, const struct gpu_
                                   .is_constant = from->constant ? second_constant : nothing_constant};
 }
 
+/* As the planner does. */
+static void bind_words(struct gpu_run *run)
+{
+    struct arena *arena = run->context.arena;
+    struct dims *dims = &run->from->graph->dims;
+    run->words = arena_alloc(arena, (run->lowered.launches.count + 1) * sizeof *run->words);
+    for (uint32_t i = 0; i < run->lowered.launches.count; i++) {
+        const struct kernel_launch *launch = &run->lowered.launches.items[i];
+        dim touched[MAX_KERNEL_MEMORIES];
+        uint32_t count = 0;
+        for (uint32_t k = 0; k < launch->kernel->global_count; k++) {
+            const uint32_t index = launch->arguments[k].index;
+            if (launch->arguments[k].kind != ARGUMENT_DERIVED)
+                touched[count++] = tensor_elements(dims, launch->arguments[k].kind == ARGUMENT_BUFFER
+                                                             ? &run->group.body.buffers.items[index].type
+                                                             : &run->lowered.temporaries.items[index].type);
+        }
+        if (!kernel_bind_words(launch->kernel, run->from->graph, touched, count, run->words[i]))
+            fail_msg("%s: too many words", run->from->name);
+    }
+}
+
 static void build_run(struct gpu_run *run)
 {
     struct text why;
     text_init(&why, run->context.arena);
     if (!named(run->from->strategy)->build(&run->context, &run->config, &run->lowered, &why))
         fail_msg("%s: %s", run->from->name, why.data);
+    if (run->from->bounds)
+        bind_words(run);
 }
 
 bool gpu_run_make(struct gpu_run *run, struct arena *arena, const struct gpu_case *from,

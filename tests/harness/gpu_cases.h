@@ -3,6 +3,7 @@
 #ifndef GPUCC_TESTS_HARNESS_GPU_CASES_H
 #define GPUCC_TESTS_HARNESS_GPU_CASES_H
 
+#include "codegen/kernel_words.h"
 #include "codegen/strategy.h"
 
 struct gpu_case {
@@ -11,12 +12,14 @@ struct gpu_case {
     struct exprs pool;
     struct definition definition;
     const int64_t *symbols; /* values of the graph's symbols */
+    const int64_t *bounds;  /* of symbols that the model computes; NULL: it computes none */
     const char *strategy;   /* that must fit */
     uint32_t candidates;    /* how many of its candidates are run */
     bool constant;          /* buffer 1 is a constant */
 };
 
-/* The list's case, or NULL behind the last. */
+/* The list's case, or NULL behind the last: each row with known sizes, with free ones, and one of each strategy's rows of an
+ * operator with sizes that the model computes. */
 struct gpu_case *gpu_case_make(struct arena *arena, uint32_t index);
 
 /* Sizes of real models, for timing: never run by the interpreter. */
@@ -34,6 +37,7 @@ struct gpu_run {
     uint64_t bytes[MAX_BUFFERS];
     void *derived[4]; /* by the interpreter, once the expected results are there */
     uint64_t derived_bytes[4];
+    uint32_t (*words)[MAX_KERNEL_WORDS]; /* [launch]: symbols behind the kernel's words */
 };
 
 /* Of the largest element of the result: one in the last place of what is stored, or what sums in another
@@ -57,6 +61,8 @@ void gpu_run_expect(struct gpu_run *run);
 /* Fails the test where an output differs. */
 void gpu_run_compare(const struct gpu_run *run, uint32_t buffer, const void *result);
 int64_t gpu_run_dim(const struct gpu_run *run, dim d);
+/* Of a launch: at the bounds of sizes that the model computes. */
+int64_t gpu_run_grid(const struct gpu_run *run, dim d);
 /* Is the launch made at the case's sizes? */
 bool gpu_run_launches(const struct gpu_run *run, const struct kernel *kernel);
 

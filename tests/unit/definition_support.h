@@ -148,10 +148,11 @@ static inline void add_dims(struct op_case *c, enum attribute_name name, uint32_
 struct symbols {
     struct dims *dims;
     bool symbolic;
+    struct graph *words; /* symbolic: sizes are computed by the model; their values are inputs of this graph. NULL: free ones */
     uint64_t known; /* symbolic: bit i: the size that is asked for as the i-th one is known all the same */
     uint32_t calls;
     uint32_t count;
-    int64_t values[MOST_SYMBOLS * MOST_DIMS];
+    int64_t values[MOST_SYMBOLS * MOST_DIMS], bounds[MOST_SYMBOLS * MOST_DIMS];
 };
 
 static inline dim size_dim(struct symbols *symbols, int64_t size)
@@ -159,12 +160,20 @@ static inline dim size_dim(struct symbols *symbols, int64_t size)
     const uint32_t call = symbols->calls++;
     if (!symbols->symbolic || (call < 64 && symbols->known >> call & 1))
         return dim_constant(symbols->dims, size);
-    const struct symbol symbol = {.source = SYMBOL_INPUT_AXIS,
+    struct symbol symbol = {.source = SYMBOL_INPUT_AXIS,
                                   .input = symbols->count,
                                   .low = size < 0 ? INT64_MIN >> 16 : 0,
                                   .high = INT64_MAX >> 16,
                                   .hint = size};
-    symbols->values[symbols->count++] = size;
+    symbols->values[symbols->count] = size;
+    if (symbols->words) {
+        const struct tensor_type word = {.dtype = DTYPE_I64};
+        symbol.source = SYMBOL_WORD;
+        symbol.word = graph_add_input(symbols->words, NULL, word);
+        symbol.bound = dim_constant(symbols->dims, size + 3 + (size > 0 ? size / 2 : 0));
+        symbols->bounds[symbols->count] = size + 3 + (size > 0 ? size / 2 : 0);
+    }
+    symbols->count++;
     return dim_symbol(symbols->dims, &symbol);
 }
 
@@ -224,8 +233,10 @@ static inline node_id case_node(struct arena *arena, const struct op_case *c, st
         value_id *output = &graph_node(graph, node)->outputs[i];
         if (c->outputs[i].dtype == DTYPE_NONE)
             *output = 0;
-        else
-            graph_value(graph, *output)->type = type_of(arena, symbols, &c->outputs[i]);
+        else {
+            const struct tensor_type type = type_of(arena, symbols, &c->outputs[i]); /* may add values */
+            graph_value(graph, *output)->type = type;
+        }
     }
     return node;
 }

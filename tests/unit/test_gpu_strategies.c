@@ -53,7 +53,8 @@ static void launch_all(const struct host_batch *batch, struct pending *p)
             continue;
         struct host_map maps[MAX_TENSOR_MAPS];
         const void *map_pointers[MAX_TENSOR_MAPS];
-        void *arguments[MAX_KERNEL_MEMORIES];
+        void *arguments[MAX_KERNEL_MEMORIES + MAX_KERNEL_WORDS];
+        int64_t word_values[MAX_KERNEL_WORDS];
         long long dims[MAX_KERNEL_DIMS], grid[3];
         for (uint32_t k = 0; k < launch->kernel->global_count; k++)
             arguments[k] =
@@ -63,7 +64,11 @@ static void launch_all(const struct host_batch *batch, struct pending *p)
         for (uint32_t k = 0; k < launch->kernel->dims.count; k++)
             dims[k] = gpu_run_dim(run, launch->kernel->dims.items[k]);
         for (int k = 0; k < 3; k++)
-            grid[k] = gpu_run_dim(run, launch->kernel->grid[k]);
+            grid[k] = gpu_run_grid(run, launch->kernel->grid[k]);
+        for (uint32_t k = 0; k < launch->kernel->words.count; k++) {
+            word_values[k] = run->from->symbols[run->words[i][k]];
+            arguments[launch->kernel->global_count + k] = &word_values[k];
+        }
         for (uint32_t k = 0; k < launch->kernel->tensor_maps.count; k++) {
             maps[k] = host_map(run, &launch->kernel->tensor_maps.items[k], arguments);
             map_pointers[k] = &maps[k];
