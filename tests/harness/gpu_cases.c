@@ -76,6 +76,17 @@ static void scatter_case(struct arena *arena, const struct row *row, struct op_c
         add_attribute(c, attribute_int(ATTR_axis, row->axis));
 }
 
+/* Sizes: boxes, places, result. No least score. */
+static void suppression_case(struct arena *arena, const struct row *row, struct op_case *c)
+{
+    c->input_count = 5;
+    c->inputs[1].dtype = c->inputs[3].dtype = DTYPE_I64;
+    c->inputs[2] = tensor_row(arena, DTYPE_F32, row->sizes[1]);
+    c->inputs[3] = tensor_row(arena, DTYPE_I64, (const int64_t[]){-1});
+    c->inputs[4] = tensor_row(arena, DTYPE_F32, (const int64_t[]){-1});
+    c->outputs[0].dtype = DTYPE_BOOL;
+}
+
 /* Sizes: input, weights, result; the stride in `axis`, the dilation in `flags`. */
 static void conv_transpose_case(struct arena *arena, const struct row *row, struct op_case *c)
 {
@@ -172,6 +183,8 @@ static void make_case(struct arena *arena, const struct row *row, struct op_case
     }
     if (row->op == OP_ScatterND || row->op == OP_ScatterElements)
         scatter_case(arena, row, c);
+    if (row->op == OP_NonMaxSuppression)
+        suppression_case(arena, row, c);
     if (row->op == OP_ConvTranspose)
         conv_transpose_case(arena, row, c);
     if (row->op == OP_MatMulInteger || row->op == OP_ConvInteger)
@@ -288,6 +301,7 @@ static struct gpu_case *build_case(struct arena *arena, const struct row *row, b
                                 .symbolic = symbolic,
                                 .words = words ? made->graph : NULL,
                                 .known = made->constant ? ~(uint64_t)OPEN : known_sizes(row)};
+    made->suppresses = row->op == OP_NonMaxSuppression;
     made->symbols = symbols->values;
     made->bounds = words ? symbols->bounds : NULL;
     make_case(arena, row, &c);
@@ -508,6 +522,19 @@ void gpu_run_describe(const struct gpu_run *run, struct text *out)
     named(run->from->strategy)->describe(&run->config, out);
 }
 
+/* Places must be places, a limit and a threshold such that some are kept and some are not. */
+static void fill_suppression(const struct gpu_run *run)
+{
+    const int64_t count = gpu_run_dim(run, run->group.body.buffers.items[1].type.dims[2]), most = 90;
+    const float overlap = 0.02F;
+    for (uint64_t i = 0; i < run->bytes[1] / sizeof count; i++) {
+        const int64_t place = ((int64_t)i * 7 + 3) % count;
+        memcpy((unsigned char *)run->buffers[1] + i * sizeof place, &place, sizeof place);
+    }
+    memcpy(run->buffers[3], &most, sizeof most);
+    memcpy(run->buffers[4], &overlap, sizeof overlap);
+}
+
 void gpu_run_expect(struct gpu_run *run)
 {
     struct arena *arena = run->context.arena;
@@ -523,6 +550,8 @@ void gpu_run_expect(struct gpu_run *run)
         run->expected[i] = arena_alloc(arena, run->bytes[i]);
         memset(run->buffers[i], 0xA5, run->bytes[i]);
     }
+    if (run->from->suppresses)
+        fill_suppression(run);
     assert_int_equal(interpret(d, run->from->symbols, run->expected, NULL, &system_allocator), INTERP_DONE);
     for (uint32_t i = 0; i < run->lowered.derived.count; i++) {
         const struct derived *derived = &run->lowered.derived.items[i];

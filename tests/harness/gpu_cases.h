@@ -16,6 +16,7 @@ struct gpu_case {
     const char *strategy;   /* that must fit */
     uint32_t candidates;    /* how many of its candidates are run */
     bool constant;          /* buffer 1 is a constant */
+    bool suppresses;        /* buffer 1 holds places */
 };
 
 /* The list's case, or NULL behind the last: each row with known sizes, with free ones, and one of each strategy's rows of an
