@@ -180,12 +180,12 @@ expr kernel_size(struct kernel *kernel, dim d, const char *label)
 
 uint32_t kernel_dim_position(const struct kernel *kernel, dim d)
 {
-    for (uint32_t i = 0; i < kernel->dims.count; i++)
-        if (kernel->dims.items[i] == d)
-            return i;
     for (uint32_t i = 0; i < kernel->computed.count; i++)
         if (kernel->computed.items[i].d == d)
             return kernel->dims.count + i;
+    for (uint32_t i = 0; i < kernel->dims.count; i++)
+        if (kernel->dims.items[i] == d)
+            return i;
     return UINT32_MAX;
 }
 

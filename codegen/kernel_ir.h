@@ -236,7 +236,7 @@ struct lowering {
 expr lower_expr(const struct lowering *lowering, expr e);
 expr lower_index(const struct lowering *lowering, uint32_t buffer, const expr *indices); /* flat, row-major, lowered */
 
-/* Where a DIM is: its number among dims, then computed ones. UINT32_MAX: nowhere. */
+/* Where a DIM is: its number among dims, then computed ones, which come first where it is both. UINT32_MAX: nowhere. */
 uint32_t kernel_dim_position(const struct kernel *kernel, dim d);
 /* Buffers that a launch gives: memories, then words. */
 static inline uint32_t kernel_buffer_count(const struct kernel *kernel)

@@ -278,8 +278,9 @@ bool kernel_bind_words(struct kernel *kernel, const struct graph *graph, const d
         if (b.dims->nodes.items[d].op != DIM_SYMBOL)
             add_computed(&b, d, value_of(&b, dim_current(b.dims, d)));
     }
+    /* Where indices are narrow the others stay, at their bounds: prepare checks that those fit. */
     for (uint32_t i = 0; i < kernel->dims.count; i++)
-        if (!b.dims->nodes.items[kernel->dims.items[i]].word)
+        if (kernel->index_bits == 32 || !b.dims->nodes.items[kernel->dims.items[i]].word)
             kernel->dims.items[kept++] = kernel->dims.items[i];
     kernel->dims.count = kept;
     return true;

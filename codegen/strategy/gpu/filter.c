@@ -110,7 +110,7 @@ static void build_tile(struct row_filter *f, struct block *at, expr begin, uint3
 void gpu_build_filter(const struct strategy_context *context, uint32_t number, struct lowered_group *out)
 {
     const struct nest *nest = &context->group->body.nests.items[number];
-    struct row_filter f = {.nest = nest, .place = gpu_index_bits(context) == 32 ? DTYPE_I32 : DTYPE_I64};
+    struct row_filter f = {.nest = nest, .place = gpu_index_bits(context, NULL) == 32 ? DTYPE_I32 : DTYPE_I64};
     uint32_t order[MAX_AXES];
     gpu_kernel_begin(&f.k, context, "gpu_plain", number, 1, NULL);
     struct kernel *kernel = f.k.kernel;
