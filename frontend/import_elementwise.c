@@ -6,8 +6,6 @@
  * its statistics, kept in f32; those of operators that order are places. */
 static enum dtype further_dtype(enum op op, uint32_t result, enum dtype input)
 {
-    if (op == OP_DynamicQuantizeLinear)
-        return result == 1 ? input : DTYPE_U8;
     return result == 0 ? input : op == OP_LayerNormalization ? DTYPE_F32 : DTYPE_I64;
 }
 
@@ -19,7 +17,7 @@ bool import_as_is(struct importer *importer, struct import_node *node)
     for (uint32_t i = 1; i < node->proto->n_output; i++)
         if (*node->proto->output[i] && (i < most || most == ANY_NUMBER))
             count = i + 1;
-    if (count == 1 && op_facts(node->row->op)->least_outputs == 1) {
+    if (count == 1) {
         node->outputs[0] = import_emit(importer, node, node->row->op, node->input_count, node->inputs,
                                        node->attribute_count, node->attributes);
         return true;
@@ -91,6 +89,27 @@ bool import_dropout(struct importer *importer, struct import_node *node)
         node->outputs[1] =
             import_emit2(importer, node, OP_ConstantOfShape, shape, import_scalar(importer, dtype, 1));
     }
+    return true;
+}
+
+void import_quantised(struct importer *importer, const struct import_node *node, value_id x, value_id out[3])
+{
+    const node_id made = graph_add_node(importer->graph, node->scope->region, 0, OP_QuantizeRange, 1, &x, 2,
+                                        0, NULL, node->location);
+    for (uint32_t i = 0; i < 2; i++) {
+        out[1 + i] = graph_node(importer->graph, made)->outputs[i];
+        graph_value(importer->graph, out[1 + i])->type.dtype = i ? DTYPE_U8 : DTYPE_F32;
+    }
+    const value_id inputs[3] = {x, out[1], out[2]};
+    out[0] = import_emit(importer, node, OP_QuantizeLinear, 3, inputs, 0, NULL);
+}
+
+bool import_dynamic_quantize(struct importer *importer, struct import_node *node)
+{
+    value_id results[3];
+    import_quantised(importer, node, node->inputs[0], results);
+    for (uint32_t i = 0; i < 3; i++)
+        node->outputs[i] = results[i];
     return true;
 }
 

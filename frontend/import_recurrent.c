@@ -172,14 +172,8 @@ static value_id activate(struct cell *cell, uint32_t which, value_id x)
 static value_id quantised_product(struct importer *importer, const struct import_node *at, value_id a,
                                   value_id weights, value_id scale, value_id zero)
 {
-    static const enum dtype dtypes[3] = {DTYPE_U8, DTYPE_F32, DTYPE_U8};
-    const node_id made = graph_add_node(importer->graph, at->scope->region, 0, OP_DynamicQuantizeLinear, 1,
-                                        &a, 3, 0, NULL, at->location);
     value_id parts[3];
-    for (uint32_t i = 0; i < 3; i++) {
-        parts[i] = graph_node(importer->graph, made)->outputs[i];
-        graph_value(importer->graph, parts[i])->type.dtype = dtypes[i];
-    }
+    import_quantised(importer, at, a, parts);
     const value_id factors[4] = {parts[0], weights, parts[2], zero};
     const value_id sum = import_emit(importer, at, OP_MatMulInteger, 4, factors, 0, NULL);
     const struct attribute to = attribute_dtype(ATTR_to, DTYPE_F32);

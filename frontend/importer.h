@@ -143,6 +143,8 @@ value_id import_int_scalar(struct importer *importer, int64_t value);
 value_id import_scalar(struct importer *importer, enum dtype dtype, double value);
 /* The attribute as the node has it, NULL when absent. */
 const Onnx__AttributeProto *import_given(const struct import_node *node, const char *name);
+/* What DynamicQuantizeLinear gives: bytes, scale, zero point. */
+void import_quantised(struct importer *importer, const struct import_node *node, value_id x, value_id out[3]);
 /* An INTS attribute as a constant vector; 0 when absent. */
 value_id import_given_ints(struct importer *importer, const struct import_node *node, const char *name);
 /* A TensorProto as a constant. 0: reported. */
@@ -159,7 +161,8 @@ import_function import_reduce, import_reduce_composed, import_top_k_attribute, i
 import_function import_constant, import_constant_of_shape;
 import_function import_if, import_loop, import_scan;
 import_function import_rnn, import_gru, import_lstm, import_dynamic_quantize_lstm;
-import_function import_fast_gelu, import_bias_gelu, import_fused_matmul, import_skip_layer_normalization;
+import_function import_dynamic_quantize, import_fast_gelu, import_bias_gelu, import_fused_matmul,
+    import_skip_layer_normalization;
 import_function import_non_zero, import_compress, import_non_max_suppression, import_unique;
 
 #endif

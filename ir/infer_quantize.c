@@ -89,13 +89,11 @@ bool infer_quantize(struct infer *infer, node_id node)
                                                                                        : DTYPE_U8);
 }
 
-bool infer_dynamic_quantize(struct infer *infer, node_id node)
+bool infer_quantize_range(struct infer *infer, node_id node)
 {
-    const struct tensor_type *x = infer_input(infer, node, 0);
     if (!infer_takes(infer, node, 0, DTYPE_BIT(F32)))
         return false;
-    infer_set(infer, node, 0, DTYPE_U8, x->rank, x->dims);
-    infer_set(infer, node, 1, DTYPE_F32, 0, NULL);
-    infer_set(infer, node, 2, DTYPE_U8, 0, NULL);
+    infer_set(infer, node, 0, DTYPE_F32, 0, NULL);
+    infer_set(infer, node, 1, DTYPE_U8, 0, NULL);
     return true;
 }

@@ -24,13 +24,13 @@ typedef bool define_function(struct build *b);
 
 define_function define_arg_reduce, define_average_pool, define_batch_normalization, define_binary,
     define_cast, define_clip, define_concat, define_conv, define_conv_integer, define_conv_transpose,
-    define_cumulative, define_depth_to_space, define_dequantize, define_dynamic_quantize, define_dft,
+    define_cumulative, define_depth_to_space, define_dequantize, define_quantize_range, define_dft,
     define_stft, define_dims, define_expand, define_gather, define_gather_nd, define_gemm,
     define_instance_normalization, define_layer_normalization, define_matmul, define_matmul_integer,
-    define_max_pool, define_non_max_suppression, define_non_zero, define_pad, define_quantize, define_range, define_reduce, define_reshape, define_resize,
-    define_scatter_elements, define_scatter_nd, define_set_element, define_slice, define_softmax,
-    define_space_to_depth, define_tile, define_top_k, define_transpose, define_trilu, define_unary,
-    define_where;
+    define_max_pool, define_non_max_suppression, define_non_zero, define_pad, define_quantize, define_range,
+    define_reduce, define_reshape, define_resize, define_scatter_elements, define_scatter_nd,
+    define_set_element, define_slice, define_softmax, define_space_to_depth, define_tile, define_top_k,
+    define_transpose, define_trilu, define_unary, define_where;
 
 /* Records E0403 and returns false. */
 bool build_refuse(struct build *b, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -5,9 +5,8 @@
  * zero) * scale in f32; integers are subtracted as such QuantizeLinear    integers: y = hold(round(x / scale)
  * + zero); floats: y = x / scale (+ zero for f4) as the type
  *
- *   DynamicQuantizeLinear  scale = (high - low) / 255, or 1 where that is 0; zero = round(hold(-low /
- * scale)), y = hold(round(x / scale) + zero), with low = min(0, least x), high = max(0, greatest x),
- *   both of what is no NaN
+ *   QuantizeRange    scale = (high - low) / 255, or 1 where that is 0; zero = round(hold(-low / scale)), with
+ *   low = min(0, least x), high = max(0, greatest x), both of what is no NaN
  *
  * Scale and zero are one number, one a position of `axis`, or one a block of block_size positions of it. A
  * quotient is rounded to the type `precision`, which is the scale's where it is not given. */
@@ -168,41 +167,25 @@ bool define_quantize(struct build *b)
     return true;
 }
 
-static expr held(struct build *b, expr x)
+bool define_quantize_range(struct build *b)
 {
-    return minimum(b, maximum(b, x, number(b, DTYPE_F32, 0)), number(b, DTYPE_F32, 255));
-}
-
-/* A nest over all elements finds the range, one more makes the numbers. */
-bool define_dynamic_quantize(struct build *b)
-{
-    const struct tensor_type *x = build_input(b, 0);
-    const expr zero = number(b, DTYPE_F32, 0);
-    uint32_t kept[2];
+    const struct tensor_type *type = build_input(b, 0);
+    const expr zero = number(b, DTYPE_F32, 0), most = number(b, DTYPE_F32, 255);
     expr axes[MAX_RANK];
-    for (uint32_t i = 0; i < 2; i++)
-        kept[i] = build_has_output(b, 1 + i) ? build_output_buffer(b, 1 + i)
-                                             : build_temporary(b, i ? DTYPE_U8 : DTYPE_F32, 0, NULL);
-    struct nest *range = definition_nest(b->d, 0, NULL, (uint32_t)x->rank, x->dims);
-    for (uint32_t i = 0; i < (uint32_t)x->rank; i++)
-        axes[i] = nest_axis(b->d, range, i);
-    const expr x_at = load_input(b, 0, axes);
-    const expr element = choose(b, equal(b, x_at, x_at), x_at, zero);
-    const expr least = expr_reduced(b->pool, nest_reduce(b->d, range, REDUCE_MIN, element), DTYPE_F32);
-    const expr greatest = expr_reduced(b->pool, nest_reduce(b->d, range, REDUCE_MAX, element), DTYPE_F32);
+    struct nest *nest = definition_nest(b->d, 0, NULL, (uint32_t)type->rank, type->dims);
+    for (uint32_t i = 0; i < (uint32_t)type->rank; i++)
+        axes[i] = nest_axis(b->d, nest, i);
+    const expr x = load_input(b, 0, axes), element = choose(b, equal(b, x, x), x, zero);
+    const expr least = expr_reduced(b->pool, nest_reduce(b->d, nest, REDUCE_MIN, element), DTYPE_F32);
+    const expr greatest = expr_reduced(b->pool, nest_reduce(b->d, nest, REDUCE_MAX, element), DTYPE_F32);
     const expr low = minimum(b, least, zero), high = maximum(b, greatest, zero);
-    const expr step = divide(b, sub(b, high, low), number(b, DTYPE_F32, 255));
+    const expr step = divide(b, sub(b, high, low), most);
     const expr scale = choose(b, equal(b, low, high), number(b, DTYPE_F32, 1), step);
-    const expr place = function(b, EXPR_ROUND_EVEN, held(b, divide(b, function(b, EXPR_NEG, low), scale)));
-    nest_store(b->d, range, kept[0], NULL, scale);
-    nest_store(b->d, range, kept[1], NULL, convert(b, DTYPE_U8, convert(b, DTYPE_U32, place)));
-    if (!build_has_output(b, 0))
-        return true;
-    struct nest *each = nest_over(b, x);
-    nest_axes(b, each, each->rank, axes);
-    const expr quotient = divide(b, load_input(b, 0, axes), load_buffer(b, kept[0], NULL));
-    const expr offset = convert(b, DTYPE_F32, convert(b, DTYPE_U32, load_buffer(b, kept[1], NULL)));
-    const expr y = held(b, add(b, function(b, EXPR_ROUND_EVEN, quotient), offset));
-    store_output(b, each, 0, NULL, convert(b, DTYPE_U32, y));
+    const expr place = divide(b, function(b, EXPR_NEG, low), scale);
+    const expr held = minimum(b, maximum(b, place, zero), most);
+    if (build_has_output(b, 0))
+        store_output(b, nest, 0, NULL, scale);
+    if (build_has_output(b, 1))
+        store_output(b, nest, 1, NULL, convert(b, DTYPE_U32, function(b, EXPR_ROUND_EVEN, held)));
     return true;
 }

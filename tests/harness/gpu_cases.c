@@ -112,12 +112,11 @@ static void integer_case(struct op_case *c)
     c->outputs[0].dtype = DTYPE_I32;
 }
 
-static void dynamic_quantize_case(struct op_case *c)
+static void quantize_range_case(struct op_case *c)
 {
-    c->output_count = 3;
-    c->outputs[0].dtype = DTYPE_U8;
-    c->outputs[1] = (struct tensor){.dtype = DTYPE_F32};
-    c->outputs[2] = (struct tensor){.dtype = DTYPE_U8};
+    c->output_count = 2;
+    c->outputs[0] = (struct tensor){.dtype = DTYPE_F32};
+    c->outputs[1] = (struct tensor){.dtype = DTYPE_U8};
 }
 
 static void make_case(struct arena *arena, const struct row *row, struct op_case *c)
@@ -189,8 +188,8 @@ static void make_case(struct arena *arena, const struct row *row, struct op_case
         conv_transpose_case(arena, row, c);
     if (row->op == OP_MatMulInteger || row->op == OP_ConvInteger)
         integer_case(c);
-    if (row->op == OP_DynamicQuantizeLinear)
-        dynamic_quantize_case(c);
+    if (row->op == OP_QuantizeRange)
+        quantize_range_case(c);
     if (row->op == OP_Transpose) {
         int64_t *order = arena_new_array(arena, int64_t, (size_t)c->inputs[0].rank);
         for (int i = 0; i < c->inputs[0].rank; i++)
@@ -311,6 +310,10 @@ static struct gpu_case *build_case(struct arena *arena, const struct row *row, b
     if (!define_node(made->graph, node, &made->pool, &diagnostics, &made->definition))
         fail_msg("%s: %s", row->name, diagnostics.items.items[0].message);
     finish_case(made, row->finish);
+    struct text printed;
+    text_init(&printed, arena); /* as --explain prints it */
+    definition_print(&made->definition, &printed);
+    assert_non_null(strstr(printed.data, "for ["));
     return made;
 }
 
