@@ -3,6 +3,7 @@
  * memory that the words are read from. */
 #include <dlfcn.h>
 
+#include "runtime/cuda_driver.h"
 #include "tests/fake_cuda/fake_cuda.h"
 #include "tests/unit/model_support.h"
 
@@ -155,28 +156,28 @@ static void sizes_that_disagree_are_an_error(void **state)
  * ---------------------------------------------------------------------------------------------------------
  */
 
-typedef int allocate_function(uint64_t *memory, size_t bytes);
-typedef int release_function(uint64_t memory);
-typedef int push_function(void *context);
-typedef int pop_function(void **context);
+typedef cuda_result allocate_function(cuda_pointer *memory, size_t bytes);
+typedef cuda_result release_function(cuda_pointer memory);
+typedef cuda_result push_function(cuda_context context);
+typedef cuda_result pop_function(cuda_context *context);
 
 struct device_memory {
     allocate_function *allocate;
     release_function *release;
     push_function *push;
     pop_function *pop;
-    void *context;
+    cuda_context context;
     int64_t filled; /* every word of it */
 };
 
 static void *take(void *user, size_t bytes, size_t alignment)
 {
     const struct device_memory *memory = user;
-    uint64_t address = 0;
+    cuda_pointer address = 0;
     (void)alignment;
     memory->push(memory->context);
-    const int failed = memory->allocate(&address, bytes);
-    memory->pop(&(void *){NULL});
+    const cuda_result failed = memory->allocate(&address, bytes);
+    memory->pop(&(cuda_context){NULL});
     if (failed)
         return NULL;
     for (size_t i = 0; i + 8 <= bytes; i += 8)
@@ -189,8 +190,8 @@ static void give_back(void *user, void *address, size_t bytes)
     const struct device_memory *memory = user;
     (void)bytes;
     memory->push(memory->context);
-    memory->release((uint64_t)(uintptr_t)address);
-    memory->pop(&(void *){NULL});
+    memory->release((cuda_pointer)(uintptr_t)address);
+    memory->pop(&(cuda_context){NULL});
 }
 
 static gpucc_context *cuda_context_over(gpucc_model *model, struct device_memory *memory)
