@@ -33,7 +33,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 import models  # noqa: E402
 
-LENGTHS = [5, 12, 31]
+LENGTHS = [5, 12, 31, 64]
 TOLERANCE, LSTM_TOLERANCE, FLIPS = 5e-5, 0.05, 1e-4
 RANGE, SPECTRUM = "/encoder/Range", "/decoder/decoder/generator/Concat_3_output_0"
 SKIPPED = 77
